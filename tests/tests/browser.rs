@@ -49,7 +49,10 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
     let inbox = Inbox(&reviewer.driver);
     let first = pending(&ana).await;
     inbox.open_card("Please review the draft").await?;
+    // Screen readers announce what changes in an element that was there before.
+    let stage = reviewer.driver.query(By::Css(".decide .stage[role=status]")).first().await?;
     inbox.press("Needs revision").await?;
+    eventually("it is announced", async || stage.text().await.ok()?.contains("Undo").then_some(())).await;
     let second = eventually("the writer has written again", async || {
         let review = pending(&ana).await;
         (review.id != first.id).then_some(review)

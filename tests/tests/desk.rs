@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, button_starting, send_now, wait_for_text};
+use tests::pages::{Inbox, Login, button, send_now, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of};
 use tests::server::PASSWORD;
 use tests::{BrowserResult, eventually};
@@ -373,28 +373,6 @@ async fn the_decision_is_near_for_who_comes_by_keys() -> BrowserResult<()> {
         stops.push(driver.active_element().await?.outer_html().await?.chars().take(60).collect::<String>());
         assert!(stops.len() <= 12, "{stops:#?}");
     }
-    browser.quit().await;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn shortcuts_that_are_switched_off_do_nothing() -> BrowserResult<()> {
-    let Desk { server: _server, browser, .. } = Desk::open(&[NOTE], "note").await?;
-    let driver = &browser.driver;
-    let switch = async || {
-        driver.find(By::Css(".who")).await?.click().await?;
-        button_starting(driver, "Keyboard shortcuts").await?.click().await?;
-        press_key(driver, Key::Escape).await
-    };
-    switch().await?;
-    for key in ["a", "r", "e", "d", "c", "j", "?", "1"] {
-        press_key(driver, key).await?;
-    }
-    let page = text_of(driver, "body").await;
-    assert!(!page.contains("Undo") && driver.find_all(By::Css("dialog[open]")).await?.is_empty(), "{page}");
-    switch().await?;
-    press_key(driver, "a").await?;
-    wait_for_text(driver, "Undo").await;
     browser.quit().await;
     Ok(())
 }

@@ -210,3 +210,31 @@ async fn two_tabs_and_two_versions_do_not_overwrite_each_other() -> BrowserResul
     browser.quit().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_in_older_text_do_not_replace_the_check_of_the_current_one() -> BrowserResult<()> {
+    let server = server().await;
+    let browser = Browser::start(1440, 900).await;
+    let driver = &browser.driver;
+    log_in(&browser, &server, "dana").await?;
+    open(driver, &server).await?;
+    let before = of_editor(driver, "return area.value").await;
+    place_caret(driver, "# Line 1.").await;
+    type_in(driver, "nodes: []").await?;
+    let status = async || driver.find(By::Css(".definition-status")).await.ok()?.text().await.ok();
+    eventually("it is wrong", async || status().await?.contains("error").then_some(())).await;
+    browser.hold(Some("POST .*/flows/ask|PUT .*/flows/ask")).await?;
+    press_with_control(driver, "s").await?;
+    browser.held().await;
+    eventually("what was typed is undone", async || {
+        press_with_control(driver, "z").await.ok()?;
+        (of_editor(driver, "return area.value").await == before).then_some(())
+    })
+    .await;
+    eventually("it is right", async || (status().await? == "Valid").then_some(())).await;
+    browser.release(true).await?;
+    wait_for_text(driver, "Not saved: the flow has errors.").await;
+    assert_eq!(status().await.as_deref(), Some("Valid"));
+    browser.quit().await;
+    Ok(())
+}

@@ -30,6 +30,7 @@ mod inbox;
 mod interruptions;
 mod kills;
 mod mcp;
+mod loading;
 mod option_fields;
 mod people;
 mod places;

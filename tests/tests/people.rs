@@ -54,11 +54,39 @@ async fn the_dialog_says_once_the_token_is_created() -> BrowserResult<()> {
     driver.query(By::Css(".page > header .b.primary")).and_displayed().first().await?.click().await?;
     says("Create token").await;
     field(driver, "what is it for?").await?.send_keys("nightly import").await?;
+    // The secret is shown only once, so the dialog stays until it is there.
+    browser.hold(Some("POST .*/tokens")).await?;
     driver.query(By::Css("dialog[open] .actions .b.primary")).and_displayed().first().await?.click().await?;
+    browser.held().await;
+    for _ in 0..2 {
+        driver.active_element().await?.send_keys(Key::Escape).await?;
+    }
+    says("Create token").await;
+    browser.release(true).await?;
     says("Token created").await;
     button(driver, "Done").await?.click().await?;
     driver.query(By::Css(".page > header .b.primary")).and_displayed().first().await?.click().await?;
     says("Create token").await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_second_factor_of_another_person_is_removed_once_that_is_confirmed() -> BrowserResult<()> {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    server.person("ana", &["reviewer"]).await;
+    let browser = opened(&server, "/people").await?;
+    let driver = &browser.driver;
+    browser.hold(Some("DELETE .*/totp")).await?;
+    driver.query(By::Css("button[aria-label='Edit ana']")).and_displayed().first().await?.click().await?;
+    driver.query(By::XPath("//dialog[@open]//summary[contains(., 'Second factor')]")).first().await?.click().await?;
+    button(driver, "Remove it…").await?.click().await?;
+    wait_for_text(driver, "Remove the second factor of ana?").await;
+    let asked = driver.execute("return held.length", Vec::new()).await?;
+    assert_eq!(asked.json(), 0);
+    button(driver, "Remove it").await?.click().await?;
+    browser.release(true).await?;
+    wait_for_text(driver, "ana can log in without a second factor.").await;
     browser.quit().await;
     Ok(())
 }

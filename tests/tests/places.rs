@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use shared::api::ReviewQuery;
 use shared::inbox::ReviewOrder;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::{Inbox, wait_for_text};
-use tests::reviewing::{Desk, NOTE, launch, press_key, reading, server};
+use tests::pages::{Inbox, button, button_starting, wait_for_text};
+use tests::reviewing::{Desk, NOTE, launch, press_key, reading, server, text_of};
 use tests::{Api, BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -266,6 +266,35 @@ async fn a_list_of_runs_stays_where_it_is_when_a_lost_connection_is_back() -> Br
     let stays = "return document.activeElement === window.focused && window.focused.isConnected";
     assert_eq!(value(driver, stays).await, true);
     assert!(before.as_u64() > Some(0), "it is scrolled");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shortcuts_that_are_switched_off_do_nothing() -> BrowserResult<()> {
+    let Desk { server: _server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    let switch = async || {
+        driver.find(By::Css(".who")).await?.click().await?;
+        button_starting(driver, "Single-key shortcuts").await?.click().await?;
+        press_key(driver, Key::Escape).await
+    };
+    switch().await?;
+    for key in ["a", "r", "e", "d", "c", "j", "?", "1"] {
+        press_key(driver, key).await?;
+    }
+    let page = text_of(driver, "body").await;
+    assert!(!page.contains("Undo") && driver.find_all(By::Css("dialog[open]")).await?.is_empty(), "{page}");
+    // The menu still lists them.
+    driver.find(By::Css(".who")).await?.click().await?;
+    button(driver, "Keyboard shortcuts").await?.click().await?;
+    wait_for_text(driver, "next, previous review").await;
+    press_key(driver, Key::Escape).await?;
+    switch().await?;
+    // On a layout without Latin letters, a key is known by its place.
+    let letter = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ф', code: 'KeyA', bubbles: true }))";
+    driver.execute(letter, Vec::new()).await?;
+    wait_for_text(driver, "Undo").await;
     browser.quit().await;
     Ok(())
 }

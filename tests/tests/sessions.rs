@@ -251,3 +251,31 @@ async fn a_request_that_names_its_user_has_no_effect_with_the_session_of_another
     };
     assert_eq!((me("admin").await, me("ana").await, me("").await), (200, 401, 401));
 }
+
+/// A script that lets the first two requests for some addresses fail, as while a server restarts.
+const RESTARTS: &str = "
+    const fetched = window.fetch;
+    window.asked = {};
+    window.fetch = async (request, ...more) => {
+        const { pathname } = new URL(request.url ?? request, location);
+        window.asked[pathname] = (window.asked[pathname] ?? 0) + 1;
+        const answers = !['/api/v1/me', '/api/v1/session/link'].includes(pathname) || window.asked[pathname] > 2;
+        if (!answers) throw new TypeError('no network');
+        return fetched.call(window, request, ...more);
+    };
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_opened_while_the_server_restarts_needs_no_reload() -> BrowserResult<()> {
+    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    browser.before_each_page(RESTARTS).await?;
+    driver.goto(format!("{}/login#token=none", server.base)).await?;
+    wait_for_text(driver, "This link was used before").await;
+    let asked = driver.execute("return asked['/api/v1/session/link']", Vec::new()).await?;
+    assert_eq!(asked.json(), 3, "the link is not blamed for a server that does not answer");
+    driver.goto(format!("{}/inbox", server.base)).await?;
+    wait_for_text(driver, "1 pending").await;
+    browser.quit().await;
+    Ok(())
+}

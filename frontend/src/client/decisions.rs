@@ -11,16 +11,14 @@ use shared::error::{Code, Mistake, Problem};
 use shared::id::ReviewId;
 use shared::review::Review;
 
-use super::storage;
 use super::workspace::Workspace;
+use super::{locks, storage};
 use crate::state::outbox::{self, Outbox, Sending, held_until};
 use crate::state::verdict::{self, Intent};
 
 /// The interval at which [`Workspace::finish`] checks whether decisions were answered, in milliseconds.
 const LOOK_AFTER: u32 = 100;
-/// How often [`Workspace::finish`] looks for decisions of other tabs: for as long as the server may take to answer.
-const LOOKS_ELSEWHERE: u32 = 300;
-/// How long a page that is being closed may take to send a decision, in milliseconds.
+/// How long a page that is being closed, or another one, may take to send a decision, in milliseconds.
 const ARRIVES_WITHIN: u32 = 2000;
 
 impl Workspace {
@@ -146,13 +144,13 @@ impl Workspace {
         while self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some()) {
             TimeoutFuture::new(LOOK_AFTER).await;
         }
-        for _ in 0..LOOKS_ELSEWHERE {
-            if !self.is_busy_elsewhere() {
-                break;
-            }
-            TimeoutFuture::new(LOOK_AFTER).await;
+        if let Some(owner) = self.owner()
+            && locks::wait_until_free(&outbox::lock_name(&owner)).await.is_none()
+        {
+            // Without locks, nobody knows of other tabs. They have been told, so they send what they hold.
+            TimeoutFuture::new(ARRIVES_WITHIN).await;
         }
-        !self.is_busy_elsewhere() && unsent().iter().all(|id| before.contains(id))
+        unsent().iter().all(|id| before.contains(id))
     }
 
     /// Sends decisions concurrently.

@@ -29,14 +29,18 @@ const GATHER: u32 = 4000;
 /// The list of the inbox. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct ReviewList {
-    /// The counts for other filters; `None` until they are known.
+    /// The counts for other filters; `None` until they are known. Until [`Self::counted`], those of the filter before.
     pub facets: GlobalSignal<Option<Facets>>,
+    /// Whether the counts belong to the current filter.
+    pub counted: GlobalSignal<bool>,
     /// The error of the counts, if any.
     pub uncounted: GlobalSignal<Option<Problem>>,
     /// The error of the list, if any.
     pub error: GlobalSignal<Option<Problem>>,
     /// Whether the list is loading.
     pub busy: GlobalSignal<bool>,
+    /// Whether the rows still belong to the filter before.
+    pub outdated: GlobalSignal<bool>,
     /// The last scroll position of the list, in CSS pixels.
     pub place: StoredValue<f64>,
     query: StoredValue<ReviewQuery>,
@@ -62,9 +66,11 @@ impl ReviewList {
     pub fn new(api: Api, live: Live) -> Self {
         Self {
             facets: GlobalSignal::new(None),
+            counted: GlobalSignal::new(false),
             uncounted: GlobalSignal::new(None),
             error: GlobalSignal::new(None),
             busy: GlobalSignal::new(false),
+            outdated: GlobalSignal::new(false),
             place: StoredValue::new(0.0),
             query: StoredValue::default(),
             turn: StoredValue::default(),
@@ -89,11 +95,13 @@ impl ReviewList {
         }
         if is_new {
             self.place.set_value(0.0);
+            self.counted.set(false);
+            self.outdated.set(is_read);
         }
         self.query.set_value(query.clone());
         self.live.inbox.update_untracked(|inbox| inbox.show(query, viewer));
         if is_new || !is_read {
-            self.fetch(Some(0), 1, is_new);
+            self.fetch(Some(0), 1);
             self.counting.update_value(|counting| {
                 *counting = Counting { turn: counting.turn + 1, ..Counting::default() };
             });
@@ -118,8 +126,12 @@ impl ReviewList {
 
     /// Reloads the rows in memory.
     pub fn again(self) {
+        // The pages in memory belong to the filter before.
+        if self.outdated.get_untracked() {
+            return self.fetch(Some(0), 1);
+        }
         let loaded = self.live.inbox.with_untracked(|inbox| inbox.window().loaded());
-        self.fetch(Some(loaded.start), loaded.len().clamp(1, PAGES), false);
+        self.fetch(Some(loaded.start), loaded.len().clamp(1, PAGES));
     }
 
     /// Loads the rows after those in memory.
@@ -128,7 +140,7 @@ impl ReviewList {
             && self.live.is_followed()
             && self.live.inbox.with_untracked(|inbox| inbox.window().has_more())
         {
-            self.fetch(None, 1, false);
+            self.fetch(None, 1);
         }
     }
 
@@ -136,7 +148,7 @@ impl ReviewList {
     pub fn back_to(self, index: usize) {
         if !self.busy.get_untracked() {
             let page = self.live.inbox.with_untracked(|inbox| inbox.window().page_of(index));
-            self.fetch(Some(page.saturating_sub(1)), PAGES - 1, false);
+            self.fetch(Some(page.saturating_sub(1)), PAGES - 1);
         }
     }
 
@@ -154,9 +166,8 @@ impl ReviewList {
         });
     }
 
-    /// Loads `pages` pages beginning with the number `from`, or the next ones. `fresh`: the rows shown belong to
-    /// another query.
-    fn fetch(self, from: Option<usize>, pages: usize, fresh: bool) {
+    /// Loads `pages` pages beginning with the number `from`, or the next ones.
+    fn fetch(self, from: Option<usize>, pages: usize) {
         let Some(turn) = self.turn.try_update_value(|turn| {
             *turn += 1;
             *turn
@@ -179,15 +190,17 @@ impl ReviewList {
             match answer {
                 Ok(pages) => {
                     inbox.update(|inbox| inbox.take(from, pages, now));
+                    self.outdated.set(false);
                     self.error.set(None);
                 }
                 Err(problem) => {
                     inbox.update(|inbox| {
                         inbox.give_up();
-                        if fresh {
+                        if self.outdated.get_untracked() {
                             inbox.clear();
                         }
                     });
+                    self.outdated.set(false);
                     self.error.set(Some(problem));
                 }
             }
@@ -249,8 +262,13 @@ impl ReviewList {
                     return;
                 }
                 self.uncounted.set(answer.as_ref().err().cloned());
-                if let Ok(facets) = answer {
-                    self.facets.set(Some(facets));
+                match answer {
+                    Ok(facets) => {
+                        self.facets.set(Some(facets));
+                        self.counted.set(true);
+                    }
+                    Err(_) if !self.counted.get_untracked() => self.facets.set(None),
+                    Err(_) => {}
                 }
                 let took = js_sys::Date::now() - began;
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds to minutes")]

@@ -7,20 +7,32 @@ use shared::api::User;
 use shared::error::{Code, Problem};
 
 use super::http::{Api, use_api};
+use super::insist::insist;
 use super::session::Session;
 
 impl Session {
-    /// Asks the server who is logged in, unless that is known. Call it while a component is created.
+    /// Asks the server who is logged in, until it answers, unless that is known. Call it while a component is created.
     pub fn load(self) {
         if self.me.with_untracked(Option::is_some) {
             return;
         }
         let api = use_api();
         let mut asking = Box::pin(async move {
-            match self.ask(api).await {
-                Some(Ok(user)) => self.entered(user),
-                Some(Err(problem)) => self.error.set(Some(problem.to_string())),
-                None => {}
+            let fail = |problem: &Problem| {
+                let problem = Some(problem.to_string());
+                // The same error is not announced again.
+                if self.error.with_untracked(|known| *known != problem) {
+                    self.error.set(problem);
+                }
+            };
+            let goes_on = |problem: &Problem| {
+                fail(problem);
+                self.me.with_untracked(Option::is_none)
+            };
+            match insist(async || self.ask(api).await.transpose(), goes_on).await {
+                Ok(Some(user)) => self.entered(user),
+                Ok(None) => {}
+                Err(problem) => fail(&problem),
             }
         });
         // If the page has the response already, it shows no loading state.

@@ -5,8 +5,10 @@ mod decisions;
 pub mod early;
 mod global_signal;
 pub mod http;
+mod insist;
 pub mod list;
 pub mod live;
+mod locks;
 mod login;
 pub mod notifier;
 mod on_return;
@@ -20,6 +22,7 @@ use leptos::prelude::*;
 
 pub use global_signal::GlobalSignal;
 pub use http::{Api, FlowVersion, use_api};
+pub use insist::insist;
 pub use list::ReviewList;
 pub use live::{Connection, Live};
 pub use notifier::Notifier;

@@ -14,6 +14,7 @@ use shared::time::Timestamp;
 
 use super::http::Api;
 use super::live::{Connection, Live};
+use super::locks::{self, SharedLock};
 use super::notifier::Notifier;
 use super::session::Session;
 use super::{GlobalSignal, http, storage};
@@ -28,8 +29,6 @@ const KEEP_AFTER: u32 = 300;
 const LOGGING_OUT: &str = "countersign.logging-out";
 /// The storage key under which a tab tells the others who has logged out.
 const LOGGED_OUT: &str = "countersign.logged-out";
-/// How long a tab may take to send a decision, in milliseconds. After that it has crashed.
-const BUSY_FOR: f64 = 60_000.0;
 
 /// For each subject, the body that its form sent last without an answer, and its idempotency key. Like a draft, it
 /// outlives the form.
@@ -45,8 +44,8 @@ pub struct Workspace {
     /// Whether the person has logged out in another tab, which has discarded their drafts.
     pub left: GlobalSignal<bool>,
     pub(super) owner: StoredValue<Option<Username>>,
-    /// Tells this tab from others of the same browser.
-    tab: StoredValue<String>,
+    /// The lock for which other tabs wait before the person logs out, while decisions of this one are unanswered.
+    deciding: StoredValue<Option<SharedLock>, LocalStorage>,
     unkept: StoredValue<BTreeSet<Subject>>,
     pub(super) unanswered: StoredValue<Unanswered>,
     session: Session,
@@ -63,7 +62,7 @@ impl Workspace {
             outbox: GlobalSignal::new(Outbox::default()),
             left: GlobalSignal::new(false),
             owner: StoredValue::new(None),
-            tab: StoredValue::new(super::key()),
+            deciding: StoredValue::new_local(None),
             unkept: StoredValue::new(BTreeSet::new()),
             unanswered: StoredValue::new(Unanswered::new()),
             session,
@@ -94,7 +93,8 @@ impl Workspace {
             }
         });
         // A tab in which the person logs out waits for the decisions of the others.
-        Effect::new(move |_| workspace.mark_busy(workspace.outbox.with(|outbox| outbox.unanswered().next().is_some())));
+        let busy = Memo::new(move |_| workspace.outbox.with(|outbox| outbox.unanswered().next().is_some()));
+        Effect::new(move |_| workspace.mark_busy(busy.get()));
         // Reviews and decisions that nobody looks at any more are dropped.
         Effect::new(move |_| {
             let now = live.now.get();
@@ -109,7 +109,6 @@ impl Workspace {
         // background page without an event.
         let closed = window_event_listener_untyped("pagehide", move |_| {
             workspace.save();
-            workspace.mark_busy(false);
             let user = workspace.sender();
             workspace.outbox.with_untracked(|outbox| {
                 for (sending, fits) in outbox.on_leaving() {
@@ -151,7 +150,6 @@ impl Workspace {
             return;
         }
         self.save();
-        self.mark_busy(false);
         self.left.set(false);
         self.unanswered.set_value(Unanswered::new());
         for id in self.outbox.with_untracked(Outbox::reviews) {
@@ -181,9 +179,12 @@ impl Workspace {
         self.session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == owner)).then_some(owner)
     }
 
-    /// Returns the draft of a review, and follows it.
-    pub fn draft(self, id: ReviewId) -> Draft {
-        self.drafts.with(|drafts| drafts.review(id).cloned().unwrap_or_default())
+    /// Reads the draft of a review by reference, and follows it: it changes at each key, and may be long.
+    pub fn with_draft<U>(self, id: ReviewId, look: impl FnOnce(&Draft) -> U) -> U {
+        self.drafts.with(|drafts| match drafts.review(id) {
+            Some(draft) => look(draft),
+            None => look(&Draft::default()),
+        })
     }
 
     /// Returns the draft of a review without following it.
@@ -252,7 +253,7 @@ impl Workspace {
     pub fn clear(self) {
         if let Some(owner) = self.forget() {
             tell_tabs(LOGGED_OUT, &owner);
-            for prefix in [storage_prefix(&owner), outbox::storage_prefix(&owner), outbox::busy_prefix(&owner)] {
+            for prefix in [storage_prefix(&owner), outbox::storage_prefix(&owner)] {
                 for key in storage::keys(&prefix) {
                     storage::remove(&key);
                 }
@@ -267,31 +268,14 @@ impl Workspace {
         }
     }
 
-    /// Whether another tab of the person has unanswered decisions. A tab that has crashed never says that it has none.
-    pub fn is_busy_elsewhere(self) -> bool {
-        let Some(prefix) = self.owner.with_value(|owner| owner.as_ref().map(outbox::busy_prefix)) else { return false };
-        let since = |key: &str| storage::text(key)?.parse::<f64>().ok();
-        let is_fresh = |key: &String| since(key).is_some_and(|since| js_sys::Date::now() - since < BUSY_FOR);
-        let others = |own: &String| {
-            storage::keys(&prefix).iter().any(|key| key.strip_prefix(&prefix) != Some(own) && is_fresh(key))
-        };
-        self.tab.with_value(others)
-    }
-
-    /// Stores whether this tab has unanswered decisions.
+    /// Makes other tabs wait for this one before the person logs out, or no longer.
     fn mark_busy(self, busy: bool) {
-        let Some(prefix) = self.owner.with_value(|owner| owner.as_ref().map(outbox::busy_prefix)) else { return };
-        let key = self.tab.with_value(|tab| format!("{prefix}{tab}"));
-        if busy {
-            storage::write_text(&key, &js_sys::Date::now().to_string());
-        } else {
-            storage::remove(&key);
-        }
+        let name = self.owner.with_value(|owner| owner.as_ref().filter(|_| busy).map(outbox::lock_name));
+        self.deciding.set_value(name.and_then(|name| locks::share(&name)));
     }
 
     /// Drops everything in memory. Returns whose it was.
     fn forget(self) -> Option<Username> {
-        self.mark_busy(false);
         self.drafts.set(Drafts::default());
         self.outbox.set(Outbox::default());
         self.unkept.set_value(BTreeSet::new());

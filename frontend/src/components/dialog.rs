@@ -3,7 +3,8 @@
 use leptos::html;
 use leptos::prelude::*;
 
-use super::focus::{focus_on, keep_focus_in_page};
+use super::button::Button;
+use super::focus::{focus_within, keep_focus_in_page};
 use super::glyph::Glyph;
 
 /// A modal dialog, open while `open` is true. Its children are created at each opening.
@@ -12,6 +13,9 @@ pub fn Dialog(
     /// Whether it is open; closing it sets this to false.
     open: RwSignal<bool>,
     #[prop(into)] title: Signal<String>,
+    /// Whether it must stay open, since the answer to a request will be shown in it.
+    #[prop(optional, into)]
+    stay: Signal<bool>,
     /// The content of the dialog.
     children: ChildrenFn,
 ) -> impl IntoView {
@@ -22,7 +26,7 @@ pub fn Dialog(
             // Showing fails only for a dialog that has left the page.
             (true, false) => {
                 drop(dialog.show_modal());
-                focus_on("dialog[open] .in :is(input, select, textarea, button)");
+                focus_within(&dialog, ".in :is(input, select, textarea, button)");
             }
             (false, true) => dialog.close(),
             _ => {}
@@ -33,13 +37,24 @@ pub fn Dialog(
         open.set(false);
         keep_focus_in_page();
     };
+    // A browser lets a page prevent the closing itself only once, but each press of the key.
+    let keep = move |event: &web_sys::Event| {
+        if stay.get_untracked() {
+            event.prevent_default();
+        }
+    };
+    let key = move |event: web_sys::KeyboardEvent| {
+        if event.key() == "Escape" {
+            keep(&event);
+        }
+    };
     view! {
-        <dialog class="dialog" node_ref=node aria-label=title on:close=closed>
+        <dialog class="dialog" node_ref=node aria-label=title on:close=closed on:keydown=key on:cancel=move |event: web_sys::Event| keep(&event)>
             <header>
                 <h2>{title}</h2>
-                <button class="b ghost icon" aria-label="Close" on:click=move |_| open.set(false)>
+                <Button class="b ghost icon" off=stay label="Close" press=move |()| open.set(false)>
                     <Glyph icon=icondata::LuX />
-                </button>
+                </Button>
             </header>
             <Show when=move || open.get()>{children()}</Show>
         </dialog>

@@ -6,7 +6,7 @@ use shared::id::ReviewId;
 
 use super::inert::{inert, named};
 use super::notice::Notifier;
-use super::shortcuts::is_free;
+use super::shortcuts::{is_free, key_of};
 use crate::client::{Live, Workspace};
 use crate::state::inbox::address::review_at;
 use crate::state::sent;
@@ -20,7 +20,7 @@ pub fn HeldElsewhere() -> impl IntoView {
     let open = Memo::new(move |_| location.pathname.with(|path| review_at(path)));
     // A decision on the open review is undone first.
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
-        if event.key() != "u" || !is_free(&event) {
+        if key_of(&event) != "u" || !is_free(&event) {
             return;
         }
         let undo = workspace.outbox.with_untracked(|outbox| {
@@ -33,7 +33,38 @@ pub fn HeldElsewhere() -> impl IntoView {
         }
     });
     on_cleanup(move || keys.remove());
-    view! { <HeldBar open /> }
+    let newest = newest_elsewhere(move || open.get());
+    // The bars come and go, so they are not announced themselves.
+    let says = move || {
+        newest.get().map(|held| format!("{}: {}. Sent soon, press u to undo", named(&held.says), named(&held.title)))
+    };
+    view! {
+        <span class="sr" role="status">{says}</span>
+        <HeldBar open />
+    }
+}
+
+/// A held decision, in words.
+#[derive(Debug, Clone, PartialEq)]
+struct HeldDecision {
+    id: ReviewId,
+    title: String,
+    says: String,
+    /// What was written.
+    words: Option<String>,
+}
+
+/// The newest held decision, unless its review is the open one.
+fn newest_elsewhere(open: impl Fn() -> Option<ReviewId> + Send + Sync + 'static) -> Memo<Option<HeldDecision>> {
+    let (workspace, live) = (Workspace::expect(), Live::expect());
+    Memo::new(move |_| {
+        let newest = workspace.outbox.with(|outbox| {
+            let held = outbox.newest_held()?;
+            let words = live.inbox.with_untracked(|inbox| sent::quotes(&inbox.get(held.id)?.review, &held.request));
+            Some(HeldDecision { id: held.id, title: held.title.clone(), says: held.says.clone(), words })
+        });
+        newest.filter(|held| Some(held.id) != open())
+    })
 }
 
 /// A bar that offers to undo the newest decision held elsewhere. It takes its space from the scrolling part above it,
@@ -44,22 +75,15 @@ pub fn HeldBar(
     #[prop(into)]
     open: Signal<Option<ReviewId>>,
 ) -> impl IntoView {
-    let (workspace, live) = (Workspace::expect(), Live::expect());
+    let workspace = Workspace::expect();
     let notifier = Notifier::expect();
-    let elsewhere = Memo::new(move |_| {
-        let newest = workspace.outbox.with(|outbox| {
-            let held = outbox.newest_held()?;
-            let words = live.inbox.with_untracked(|inbox| sent::quotes(&inbox.get(held.id)?.review, &held.request));
-            Some((held.id, held.title.clone(), held.says.clone(), words))
-        });
-        newest.filter(|(id, ..)| Some(*id) != open.get())
-    });
+    let elsewhere = newest_elsewhere(move || open.get());
     move || {
-        elsewhere.get().map(|(id, title, says, words)| {
+        elsewhere.get().map(|HeldDecision { id, title, says, words }| {
             let whole = named(&format!("{says}: {title} {}", words.as_deref().unwrap_or_default()));
             let soon = if words.is_some() { "sent soon" } else { "Sent soon, or when you leave this tab." };
             view! {
-                <div class="held-bar" role="status">
+                <div class="held-bar">
                     <span class="grow" title=whole>
                         <span class="cut"><b>{inert(&says)}</b>": "{inert(&title)}</span>
                         <span class="small soon">

@@ -1,4 +1,4 @@
-//! The help overlay, which `?` opens: all keyboard shortcuts of the console.
+//! The help overlay, which `?` and the menu open: all keyboard shortcuts of the console.
 
 use leptos::prelude::*;
 
@@ -31,14 +31,13 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
     ("Everywhere", &[("?", "this help")]),
 ];
 
-/// The help overlay, which `?` opens and closes.
+/// The help overlay, open while `open` is true, which `?` sets.
 #[component]
-pub fn Help() -> impl IntoView {
-    let open = RwSignal::new(false);
+pub fn Help(open: RwSignal<bool>) -> impl IntoView {
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() == "?" && is_free(&event) {
             event.prevent_default();
-            open.update(|open| *open = !*open);
+            open.set(true);
         }
     });
     on_cleanup(move || keys.remove());

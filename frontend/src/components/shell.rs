@@ -2,6 +2,7 @@
 //! what is shown until it is known who is logged in.
 
 use icondata::Icon as IconData;
+use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
@@ -60,6 +61,7 @@ pub fn Shell(children: ChildrenFn) -> impl IntoView {
         }
     });
     let known = Memo::new(move |_| session.me.with(Option::is_some));
+    let help = RwSignal::new(false);
     let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
     view! {
         <div class="shell">
@@ -78,13 +80,13 @@ pub fn Shell(children: ChildrenFn) -> impl IntoView {
                 <a class="skip" href="#content" on:click=skip_to_decision>"Skip to the decision"</a>
             </Show>
             <Show when=move || known.get() fallback=move || view! { <Waiting /> }>
-                <Rail />
+                <Rail help />
                 <main class="content" id="content" tabindex="-1">
                     <StatusStrip />
                     <div class="outlet">{children()}</div>
                     <HeldElsewhere />
                 </main>
-                <Help />
+                <Help open=help />
             </Show>
         </div>
     }
@@ -119,7 +121,7 @@ fn Waiting() -> impl IntoView {
 }
 
 #[component]
-fn Rail() -> impl IntoView {
+fn Rail(help: RwSignal<bool>) -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     // Handed-off reviews are not counted, since nothing waits for them.
@@ -152,7 +154,7 @@ fn Rail() -> impl IntoView {
                 label=Signal::derive(move || if admin.get() { "People".to_owned() } else { "You".to_owned() })
             />
             <span class="space"></span>
-            <Menu />
+            <Menu help />
         </nav>
     }
 }
@@ -196,12 +198,16 @@ fn connection_words(connection: Connection) -> (&'static str, &'static str) {
 }
 
 #[component]
-fn Menu() -> impl IntoView {
+fn Menu(
+    /// Opens the list of keyboard shortcuts.
+    help: RwSignal<bool>,
+) -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     let api = use_api();
     let workspace = Workspace::expect();
     let open = RwSignal::new(false);
+    let who = NodeRef::<html::Button>::new();
     let theme = RwSignal::new(theme::stored());
     let shortcuts = RwSignal::new(shortcuts::are_on());
     let name = move || {
@@ -228,9 +234,6 @@ fn Menu() -> impl IntoView {
     let leave = Action::new_local(move |(): &()| async move {
         // Unsent decisions can be sent again or taken back before the person leaves.
         if !workspace.finish().await {
-            if workspace.is_busy_elsewhere() {
-                stays.set(Some("Another window is still sending a decision. Log out again in a moment.".to_owned()));
-            }
             return;
         }
         match session.leave(api).await {
@@ -265,6 +268,7 @@ fn Menu() -> impl IntoView {
     view! {
         <div class="account">
             <button
+                node_ref=who
                 class=class
                 title=move || format!("{}. {}", name().unwrap_or_default(), state().1)
                 aria-label=move || format!("{}: account and settings", initials(&name().unwrap_or_default()))
@@ -317,6 +321,15 @@ fn Menu() -> impl IntoView {
                         <Glyph icon=icondata::LuBell />
                         "Notifications"
                     </a>
+                    <button on:click=move |_| {
+                        open.set(false);
+                        // It gets the focus back once the list is closed.
+                        drop(who.get_untracked().map(|who| who.focus()));
+                        help.set(true);
+                    }>
+                        <Glyph icon=icondata::LuKeyboard />
+                        "Keyboard shortcuts"
+                    </button>
                     <button
                         aria-pressed=move || shortcuts.get().to_string()
                         on:click=move |_| {
@@ -324,8 +337,8 @@ fn Menu() -> impl IntoView {
                             shortcuts::switch(shortcuts.get_untracked());
                         }
                     >
-                        <Glyph icon=icondata::LuKeyboard />
-                        "Keyboard shortcuts"
+                        <Glyph icon=icondata::LuCaseLower />
+                        "Single-key shortcuts"
                         <span class="muted">{move || if shortcuts.get() { "on" } else { "off" }}</span>
                     </button>
                     {move || stays.get().map(|says| view! { <p class="mistake" role="alert">{says}</p> })}

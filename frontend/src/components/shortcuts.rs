@@ -27,16 +27,35 @@ pub fn switch(on: bool) {
     storage::write(STORAGE_KEY, &on);
 }
 
-/// Whether a key is meant for the page: nothing is being typed, no dialog or menu is open, Ctrl, Alt and Meta are not
-/// held, and the person has not switched shortcuts off (WCAG 2.1.4).
+/// Whether a key is a shortcut: it is meant for the page, and the person has not switched shortcuts off (WCAG 2.1.4).
 pub fn is_free(event: &KeyboardEvent) -> bool {
+    is_for_page(event) && are_on()
+}
+
+/// Whether a key is meant for the page: nothing is being typed, no dialog or menu is open, and Ctrl, Alt and Meta are
+/// not held.
+pub fn is_for_page(event: &KeyboardEvent) -> bool {
     if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
         return false;
     }
     let Some(target) = target(event) else { return true };
     let typing = target.closest("input, textarea, select, [contenteditable], dialog").ok().flatten().is_some();
     let above = document().query_selector("dialog[open], #account").ok().flatten().is_some();
-    !typing && !above && are_on()
+    !typing && !above
+}
+
+/// The key of an event. On a layout without Latin letters, the one at the same place of a Latin layout.
+pub fn key_of(event: &KeyboardEvent) -> String {
+    latin(event.key(), &event.code())
+}
+
+fn latin(key: String, code: &str) -> String {
+    let mut letters = key.chars().filter(|letter| letter.is_alphabetic() && !letter.is_ascii());
+    match (letters.next(), code.strip_prefix("Key")) {
+        (Some(letter), Some(place)) if letter.is_uppercase() => place.to_uppercase(),
+        (Some(_), Some(place)) => place.to_lowercase(),
+        _ => key,
+    }
 }
 
 /// Swallows keys typed after a text field was removed, for example because somebody else decides the review. Letters
@@ -85,4 +104,19 @@ fn is_gone(field: &Element) -> bool {
 
 fn target(event: &KeyboardEvent) -> Option<Element> {
     event.target().and_then(|target| target.dyn_into::<Element>().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::latin;
+
+    #[test]
+    fn a_letter_of_another_script_counts_as_the_latin_one_at_its_place() {
+        let cases =
+            [("a", "KeyQ", "a"), ("ф", "KeyA", "a"), ("Ф", "KeyA", "A"), ("ع", "KeyU", "u"), ("ж", "Semicolon", "ж")];
+        for (key, code, expected) in cases {
+            assert_eq!(latin(key.to_owned(), code), expected, "{key}");
+        }
+        assert_eq!(latin("Enter".to_owned(), "Enter"), "Enter");
+    }
 }

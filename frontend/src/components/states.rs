@@ -117,6 +117,9 @@ pub fn Loaded<T, F, V>(
     /// The number of bars.
     #[prop(default = 6)]
     rows: usize,
+    /// Set to whether it is loading.
+    #[prop(optional)]
+    busy: Option<RwSignal<bool>>,
     /// Renders the content.
     children: F,
 ) -> impl IntoView
@@ -137,16 +140,31 @@ where
             Err(problem) => view! { <Failed title=failed problem retry /> }.into_any(),
         })
     };
-    awaited(rows, Box::new(content))
+    awaited(rows, busy.unwrap_or_default(), Box::new(content))
 }
 
 /// Bars until there is content. Not generic, so that it is compiled only once.
-fn awaited(rows: usize, content: Box<dyn Fn() -> Option<AnyView> + Send + Sync>) -> AnyView {
+fn awaited(rows: usize, busy: RwSignal<bool>, content: Box<dyn Fn() -> Option<AnyView> + Send + Sync>) -> AnyView {
     let content = StoredValue::new(content);
     view! {
-        <Transition fallback=move || view! { <Loading rows /> }>{move || content.with_value(|content| content())}</Transition>
+        <Transition fallback=move || view! { <Loading rows /> } set_pending=busy>{move || content.with_value(|content| content())}</Transition>
     }
     .into_any()
+}
+
+/// A button that loads a page again, for content that does not follow the log.
+#[component]
+pub fn Refresh(
+    /// Whether it is loading.
+    #[prop(optional, into)]
+    busy: Signal<bool>,
+    /// Loads it again.
+    #[prop(into)]
+    press: Callback<()>,
+) -> impl IntoView {
+    view! {
+        <Button class="b icon" off=busy press=press title="Refresh" label="Refresh"><Glyph icon=icondata::LuRefreshCw /></Button>
+    }
 }
 
 /// Bars in the place of content that is still loading.

@@ -23,6 +23,9 @@ use crate::state::ending::{Ending, word};
 use crate::state::sentences::sentence;
 use crate::state::words;
 
+/// The number of new runs after which the list is loaded again.
+const GROWTH: usize = 200;
+
 /// The filter in the address.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct RunFilter {
@@ -88,6 +91,16 @@ pub fn RunsPage() -> impl IntoView {
             rows.sort_unstable_by(|one, other| other.cmp(one));
             rows.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
         })
+    });
+    // The list grows at its top. Loaded again from there, it has at most so many pages; older runs are loaded on request.
+    let is_long = Memo::new(move |_| {
+        let loaded = pages.with(|created_at, _| created_at.len());
+        shown.with(Vec::len) > loaded + GROWTH
+    });
+    Effect::new(move |_| {
+        if is_long.get() {
+            pages.again();
+        }
     });
     // A memo, so that the table is not created again for each new run.
     let none = Memo::new(move |_| shown.with(Vec::is_empty));

@@ -1,7 +1,14 @@
-//! The delay before the next attempt to connect, or to load what failed to load.
+//! Whether to try again what failed to load, and the delay before the next attempt, also to connect.
+
+use shared::error::{Code, Problem};
 
 /// The longest delay, in milliseconds.
 const LONGEST_MS: u32 = 30_000;
+
+/// Whether another attempt may succeed. The server does not change its mind about other errors.
+pub fn is_passing(problem: &Problem) -> bool {
+    problem.status >= 500 || problem.code == Code::TooManyRequests
+}
 
 /// The delay in milliseconds after this many failures in a row. It doubles with each failure; `jitter`, from 0 to 1,
 /// spreads it so that not all consoles reconnect at the same moment.

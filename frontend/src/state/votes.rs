@@ -44,7 +44,7 @@ pub fn does(review: &Review, accepts: bool, follows: String) -> String {
 }
 
 /// Carries this person's own secret vote over to `now`, and that they must vote again: shared messages contain neither. A
-/// vote on an earlier revision counts as void.
+/// vote on an earlier revision counts as void. Of a vote that was cast elsewhere, only the API tells.
 pub fn keep_own(before: &Review, now: &mut Review) {
     if !now.is_secret() || !now.decisions.is_empty() {
         return;

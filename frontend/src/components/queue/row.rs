@@ -169,7 +169,7 @@ pub fn QueueRow(
                 aria-current=move || here.with(|here| here.open).then_some("true")
             >
                 <i aria-hidden="true"></i>
-                <b>
+                <b dir="auto">
                     {move || mark().map(|(class, icon)| view! { <span class=class><Glyph icon=icon /></span>" " })}
                     {move || inert(&title.get())}
                 </b>

@@ -7,6 +7,7 @@ use super::pane::Pane;
 use crate::client::Session;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
+use crate::state::drafts::Draft;
 use crate::state::{changes, earlier};
 
 /// The correction that was asked for in the previous round.
@@ -42,14 +43,17 @@ pub fn Changed(pane: Pane) -> impl IntoView {
             (false, true) => "Read it again.",
         })
     };
-    let kept = move || !pane.draft().is_empty();
+    let kept = move || !pane.with_draft(Draft::is_empty);
     // Either the review changed while it was open here, or the person returns to a draft on an older revision.
     let since = move || match pane.before.get() {
         Some(before) if kept() => {
             format!("This has changed since revision {}, which you were reading. ", before.revision)
         }
         None if kept() => {
-            format!("This has changed since revision {}, which you were reading. ", pane.draft().revision)
+            format!(
+                "This has changed since revision {}, which you were reading. ",
+                pane.with_draft(|draft| draft.revision)
+            )
         }
         _ => "This changed while you were reading. ".to_owned(),
     };

@@ -15,10 +15,9 @@ use crate::state::guardrail_notes::{self, Note, NotePlace};
 #[component]
 pub fn GuardrailNotes(pane: Pane, place: NotePlace) -> impl IntoView {
     let notes = Memo::new(move |_| {
-        pane.workspace.drafts.with(|drafts| {
-            let draft = drafts.review(pane.id).cloned().unwrap_or_default();
+        pane.with_draft(|draft| {
             pane.review
-                .with(|review| pane.checked.with(|answered| guardrail_notes::notes(review, &draft, answered, &place)))
+                .with(|review| pane.checked.with(|answered| guardrail_notes::notes(review, draft, answered, &place)))
         })
     });
     view! {

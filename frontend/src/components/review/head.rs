@@ -59,7 +59,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                 <Claim pane=pane />
                 <More pane=pane />
             </div>
-            <h1 node_ref=heading tabindex="-1">{move || inert(&title.get())}</h1>
+            <h1 node_ref=heading tabindex="-1" dir="auto">{move || inert(&title.get())}</h1>
             <div class="facts">
                 {move || {
                     facts

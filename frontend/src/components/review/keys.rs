@@ -6,7 +6,7 @@ use shared::definition::Severity;
 use super::note_field::NOTE;
 use super::pane::Pane;
 use crate::components::focus::focus_on;
-use crate::components::shortcuts::is_free;
+use crate::components::shortcuts::{is_free, key_of};
 use crate::state::verdict::{self, Intent, keys};
 
 /// Handles keys while the pane is shown.
@@ -16,7 +16,7 @@ pub fn listen(pane: Pane) {
             return;
         }
         let review = pane.review.get_untracked();
-        let key = event.key();
+        let key = key_of(&event);
         // An open form hides the other options, so their keys do nothing.
         let fills = untrack(move || pane.filled().is_some());
         let acted = match key.as_str() {

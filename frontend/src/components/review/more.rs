@@ -12,7 +12,7 @@ use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::inert::named;
 use crate::components::listeners::while_shown;
-use crate::components::shortcuts::is_free;
+use crate::components::shortcuts::{is_free, key_of};
 use crate::state::drafts::Form;
 use crate::state::{effects, words};
 
@@ -99,7 +99,7 @@ pub fn More(pane: Pane) -> impl IntoView {
         }
     };
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
-        if event.key() == "d" && is_free(&event) && hand.get_untracked() {
+        if key_of(&event) == "d" && is_free(&event) && hand.get_untracked() {
             event.prevent_default();
             start(true);
         }

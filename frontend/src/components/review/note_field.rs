@@ -18,7 +18,7 @@ pub const NOTE: &str = ".say textarea";
 #[component]
 pub fn NoteField(pane: Pane) -> impl IntoView {
     let node = NodeRef::<html::Textarea>::new();
-    let text = Memo::new(move |_| pane.draft().text);
+    let text = Memo::new(move |_| pane.with_draft(|draft| draft.text.clone()));
     let placeholder = move || pane.review.with(|review| effects::note_label(review, pane.filled().is_some()));
     Effect::new(move |_| {
         text.track();

@@ -64,9 +64,9 @@ pub struct Pane {
 }
 
 impl Pane {
-    /// The draft. Follows it.
-    pub fn draft(self) -> Draft {
-        self.workspace.draft(self.id)
+    /// Reads the draft by reference, and follows it.
+    pub fn with_draft<U>(self, look: impl FnOnce(&Draft) -> U) -> U {
+        self.workspace.with_draft(self.id, look)
     }
 
     /// Whether this person can decide the review now: it is pending, they may decide, and no decision is on its way.

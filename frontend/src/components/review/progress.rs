@@ -28,24 +28,37 @@ pub fn Progress(pane: Pane) -> impl IntoView {
         pane.workspace.outbox.with(|outbox| outbox.get(pane.id).map(|sending| sending.stage.clone()))
     });
     let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
+    // Not while a decision is on its way, which may be the one that resolved the review.
+    let ended = Memo::new(move |_| {
+        let is_settled =
+            |stage: &Option<Stage>| !matches!(stage, Some(Stage::Held(_) | Stage::Sending | Stage::Accepted(..)));
+        over.get() && stage.with(is_settled)
+    });
+    // A status is announced when it changes, not when it appears: its place is there before. An alert is its own place.
     view! {
-        {move || match (stage.get(), over.get()) {
-            (Some(Stage::Held(until)), _) => view! { <Held pane=pane until=until.0 /> }.into_any(),
-            (Some(Stage::Sending), _) => {
-                view! {
-                    <div class="banner accent" role="status">
-                        <span class="spin glyph"><Glyph icon=icondata::LuLoaderCircle /></span>
-                        "Sending…"
-                    </div>
+        <div class="stage" role="status">
+            {move || match (stage.get(), over.get()) {
+                (Some(Stage::Held(until)), _) => view! { <Held pane=pane until=until.0 /> }.into_any(),
+                (Some(Stage::Sending), _) => {
+                    view! {
+                        <div class="banner accent">
+                            <span class="spin glyph"><Glyph icon=icondata::LuLoaderCircle /></span>
+                            "Sending…"
+                        </div>
+                    }
+                        .into_any()
                 }
-                    .into_any()
-            }
-            (Some(Stage::Accepted(effect, _)), over) => view! { <Accepted pane=pane effect=effect over=over /> }.into_any(),
+                (Some(Stage::Accepted(effect, _)), over) => view! { <Accepted pane=pane effect=effect over=over /> }.into_any(),
+                (_, true) => view! { <Over pane=pane /> }.into_any(),
+                (_, false) => ().into_any(),
+            }}
+        </div>
+        {move || match (stage.get(), over.get()) {
             (Some(Stage::Unsent(reason)), false) => view! { <Unsent pane=pane reason=reason /> }.into_any(),
             (Some(Stage::Refused(problem)), false) => view! { <Refused pane=pane problem=problem /> }.into_any(),
-            (_, true) => view! { <Over pane=pane /> }.into_any(),
-            (None | Some(Stage::Overtaken), false) => ().into_any(),
+            _ => ().into_any(),
         }}
+        <Unused pane=pane ended />
     }
 }
 
@@ -67,7 +80,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
     let seconds = move || (left() + 999_999) / 1_000_000;
     let style = format!("animation-duration: {}ms", untrack(left) / 1000);
     view! {
-        <div class="banner accent held" role="status">
+        <div class="banner accent held">
             <span class="grow">
                 <b>{says.map(|says: String| inert(&says))}</b>
                 {quotes}
@@ -95,7 +108,7 @@ fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
     };
     let class = if over { tone_of(pane) } else { Memo::new(|_| "banner go") };
     view! {
-        <div class=class role="status">
+        <div class=class>
             <Glyph icon=icon_of(class) />
             <span class="grow">
                 <b>{text}</b>" "
@@ -117,7 +130,7 @@ fn Resolution(pane: Pane) -> impl IntoView {
                 let text = outcomes::resolution_first(review, resolution, me.as_deref(), Quotes::Beginning);
                 // A reason is a sentence of its own.
                 let stop = if resolution.reason.is_some() { ". " } else { " " };
-                view! { <span title=full(resolution.at)>{inert(&text)}{stop}<Ago at=resolution.at />". "</span> }
+                view! { <span title=full(resolution.at)>{inert(&text)}{stop}<span aria-live="off"><Ago at=resolution.at /></span>". "</span> }
             })
         })
     }
@@ -267,11 +280,10 @@ fn Over(pane: Pane) -> impl IntoView {
         };
         pane.workspace.outbox.with(|outbox| outbox.get(pane.id).and_then(stage))
     });
-    let draft = Memo::new(move |_| pane.draft());
     let tone = tone_of(pane);
     let class = Memo::new(move |_| if lost.get().is_some() { "banner warn" } else { tone.get() });
     view! {
-        <div class=class role="status">
+        <div class=class>
             <Glyph icon=icon_of(class) />
             <span class="grow">
                 {move || lost.get().map(|lost| view! { <b>{lost}</b> })}
@@ -280,11 +292,23 @@ fn Over(pane: Pane) -> impl IntoView {
                 <RunState pane=pane />
             </span>
         </div>
-        <Show when=move || !draft.with(Draft::is_empty)>
+    }
+}
+
+/// What the person wrote, if the review ended without it.
+#[component]
+fn Unused(pane: Pane, ended: Memo<bool>) -> impl IntoView {
+    let text = Memo::new(move |_| {
+        let text = |draft: &Draft| (!draft.is_empty()).then(|| draft.to_text());
+        if ended.get() { pane.with_draft(text) } else { None }
+    });
+    let says = move || text.get().unwrap_or_default();
+    view! {
+        <Show when=move || text.with(Option::is_some)>
             <details class="banner unsent">
                 <summary>"What you wrote was not sent"</summary>
-                <pre class="unsent-text">{move || inert(&draft.with(Draft::to_text))}</pre>
-                <CopyButton text=Signal::derive(move || draft.with(Draft::to_text)) class="b sm" around=".unsent" shown="pre" />
+                <pre class="unsent-text">{move || inert(&says())}</pre>
+                <CopyButton text=Signal::derive(says) class="b sm" around=".unsent" shown="pre" />
                 <button class="b ghost sm" on:click=move |_| pane.workspace.discard(pane.id)>"Discard"</button>
             </details>
         </Show>

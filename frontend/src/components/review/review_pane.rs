@@ -65,6 +65,17 @@ pub fn ReviewPane(
     });
     let problem = Memo::new(move |_| read.get().and_then(Result::err));
     let known = Memo::new(move |_| row.with(Option::is_some));
+    // Messages do not say who has voted in secret, and the person may have voted in another tab or program.
+    let secret = Memo::new(move |_| {
+        row.with(|row| row.as_ref().filter(|row| row.review.is_secret()).map(|row| row.review.version))
+    });
+    Effect::new(move |before: Option<Option<u64>>| {
+        let now = secret.get();
+        if before.flatten().is_some() && now.is_some() && before.flatten() != now {
+            read.refetch();
+        }
+        now
+    });
     // After a lost connection the review is read again; until then the old content stays on screen.
     live.on_return(move || read.refetch());
     Effect::new(move |_| {

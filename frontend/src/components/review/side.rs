@@ -241,7 +241,7 @@ fn Comments(pane: Pane) -> impl IntoView {
     let live = Live::expect();
     let notifier = Notifier::expect();
     // In the draft, since a session may end before the comment is sent.
-    let text = Memo::new(move |_| pane.draft().comment);
+    let text = Memo::new(move |_| pane.with_draft(|draft| draft.comment.clone()));
     let write = move |text: String| pane.workspace.write(&pane.review.get_untracked(), |draft| draft.comment = text);
     let send = use_post(format!("comment on {}", pane.id), move |comment: NewComment, key| {
         let review = pane.review.get_untracked();

@@ -35,12 +35,13 @@ pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
             (claim.until > now && me.as_deref() != Some(claim.by.as_str())).then(|| claim.clone())
         })
     });
-    move || {
+    let says = move || {
         let claim = claim.get()?;
         let text =
             format!("{} has claimed this until {}. You can still decide it first.", claim.by, time::clock(claim.until));
-        Some(view! { <p class="banner warn" role="status"><Glyph icon=icondata::LuUserRound /><span>{text}</span></p> })
-    }
+        Some(view! { <p class="banner warn"><Glyph icon=icondata::LuUserRound /><span>{text}</span></p> })
+    };
+    view! { <div class="stage" role="status">{says}</div> }
 }
 
 /// Says who paused the review, and what that means; also confirms the pause to that person.
@@ -48,15 +49,16 @@ pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
 pub fn PausedSince(pane: Pane) -> impl IntoView {
     let session = Session::expect();
     let paused = Memo::new(move |_| pane.review.with(|review| review.paused.clone().filter(|_| review.is_pending())));
-    move || {
+    let says = move || {
         let paused = paused.get()?;
         let who = words::person(&paused.by, session.username().as_deref());
         let text = format!(
             "Paused by {who} since {}. The deadline is suspended, and nothing continues until somebody decides.",
             time::day(paused.at)
         );
-        Some(view! { <p class="banner" role="status"><Glyph icon=icondata::LuPause /><span>{text}</span></p> })
-    }
+        Some(view! { <p class="banner"><Glyph icon=icondata::LuPause /><span>{text}</span></p> })
+    };
+    view! { <div class="stage" role="status">{says}</div> }
 }
 
 /// Says why this person cannot decide.

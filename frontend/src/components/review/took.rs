@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use shared::run::{AgentCall, AgentToolCall};
 
 use super::pane::Pane;
-use crate::components::inert::inert;
+use crate::components::inert::{in_pieces, inert};
 use crate::state::diffs::text_of;
 use crate::state::words;
 
@@ -44,7 +44,7 @@ fn row(call: &AgentCall) -> impl IntoView + use<> {
     let mut parts: Vec<_> = texts.map(|(name, text)| (name.to_owned(), text.clone())).collect();
     parts.extend(call.tools.iter().map(tool));
     let said = (!parts.is_empty()).then(|| {
-        let parts = parts.into_iter().map(|(name, text)| view! { <dt>{inert(&name)}</dt><dd>{inert(&text)}</dd> });
+        let parts = parts.into_iter().map(|(name, text)| view! { <dt>{inert(&name)}</dt><dd>{in_pieces(&text)}</dd> });
         view! {
             <tr>
                 <td colspan="4">

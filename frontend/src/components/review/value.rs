@@ -107,7 +107,7 @@ fn LongText(text: String) -> impl IntoView {
         let source = text.clone();
         view! {
             <ValueView content_type=ContentType::Markdown value=Value::String(text) />
-            <details class="source"><summary>"Source"</summary><pre>{inert(&source)}</pre></details>
+            <details class="source"><summary>"Source"</summary><pre>{in_pieces(&source)}</pre></details>
         }
         .into_any()
     } else {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use leptos::prelude::*;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::state::schema::{FieldChoice, Kind, Shape, initial_row};
-use crate::state::words;
+use crate::state::diffs::text_of;
+use crate::state::schema::{FieldChoice, Kind, Shape, initial_row, parse_number};
 
 /// The draft of one field.
 #[derive(Debug, Clone)]
@@ -81,7 +81,8 @@ impl FieldDraft {
         let text = |text: String| Content::Text(ArcRwSignal::new(text));
         let content = match &shape.kind {
             Kind::Line { .. } | Kind::Text { .. } => text(given.and_then(Value::as_str).unwrap_or_default().to_owned()),
-            Kind::Number { .. } => text(given.map(words::json).unwrap_or_default()),
+            // One that cannot be sent yet is kept as the text that was typed.
+            Kind::Number { .. } => text(given.map(text_of).unwrap_or_default()),
             Kind::Json { .. } => {
                 text(given.map(|value| serde_json::to_string_pretty(value).unwrap_or_default()).unwrap_or_default())
             }
@@ -230,23 +231,6 @@ pub fn parse_json(text: &str, object: bool) -> Result<Value, String> {
     }
 }
 
-/// Parses a number without changing it; a number that JSON cannot hold exactly is refused.
-fn parse_number(text: &str, integer: bool, min: Option<&Number>, max: Option<&Number>) -> Result<Value, String> {
-    let expected = if integer { "A whole number, such as 12" } else { "A number, such as 12.5" };
-    let Ok(number) = serde_json::from_str::<Number>(text) else { return Err(expected.to_owned()) };
-    if integer && number.is_f64() {
-        return Err(expected.to_owned());
-    }
-    let size = number.as_f64();
-    if let Some(min) = min.filter(|min| size < min.as_f64()) {
-        return Err(format!("At least {min}"));
-    }
-    if let Some(max) = max.filter(|max| size > max.as_f64()) {
-        return Err(format!("At most {max}"));
-    }
-    Ok(Value::Number(number))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,6 +338,8 @@ mod tests {
         text.set("5.".into());
         assert!(!draft.is_sound());
         assert_eq!(draft.read(), Some(json!("5.")));
+        let kept = FieldDraft::new(&json!({ "type": "integer" }), &json!("5."));
+        assert_eq!((kept.is_sound(), kept.mistake()), (false, draft.mistake()), "also when the form is opened again");
         text.set("50".into());
         assert_eq!((draft.is_sound(), draft.read()), (true, Some(json!(50))));
     }

@@ -140,7 +140,7 @@ fn changes(review: &Review, decision: &Decision) -> Vec<EditedValue> {
 /// A tool call: its arguments, its request, and the result or error.
 fn call_view(call: ToolExecuted) -> impl IntoView {
     let part = |title: &'static str, text: String| {
-        view! { <section class="card"><header><b>{title}</b></header><pre class="value-code">{inert(&text)}</pre></section> }
+        view! { <section class="card"><header><b>{title}</b></header><pre class="value-code">{in_pieces(&text)}</pre></section> }
     };
     view! {
         {part("Called with", text_of(&Value::Object(call.arguments)))}

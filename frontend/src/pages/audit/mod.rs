@@ -19,7 +19,7 @@ use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::pages::{PagedList, use_pages};
-use crate::components::states::{Empty, Loading};
+use crate::components::states::{Empty, Loading, Refresh};
 use crate::components::time::At;
 use crate::state::story::{EventTone, describe};
 use crate::state::words;
@@ -80,6 +80,7 @@ fn Audit() -> impl IntoView {
         <section class="page audit">
             <header>
                 <h1 node_ref=heading tabindex="-1" class="grow">"Audit"</h1>
+                <Refresh press=move |()| pages.again()/>
                 <a class="b" href=export("csv") download="audit.csv"><Glyph icon=icondata::LuDownload/>"CSV"</a>
                 <a class="b" href=export("jsonl") download="audit.jsonl"><Glyph icon=icondata::LuDownload/>"JSONL"</a>
                 <Seal/>

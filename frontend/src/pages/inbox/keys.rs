@@ -9,7 +9,7 @@ use wasm_bindgen::JsCast;
 use crate::client::Live;
 use crate::components::arrival::Arrival;
 use crate::components::focus::{focus_on, keep_focus_in_page};
-use crate::components::shortcuts::is_free;
+use crate::components::shortcuts::{is_for_page, is_free, key_of};
 
 /// How long a row must be selected before its review opens, in milliseconds, so that rows a person passes do not slow
 /// them down.
@@ -55,11 +55,11 @@ pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
             let focused =
                 document().active_element().and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok());
             match focused.filter(|element| element.tag_name() != "BODY") {
-                Some(element) if !is_free(&event) && element.closest("dialog").ok().flatten().is_none() => {
+                Some(element) if !is_for_page(&event) && element.closest("dialog").ok().flatten().is_none() => {
                     drop(element.blur());
                     keep_focus_in_page();
                 }
-                _ if is_free(&event) && open.get_untracked().is_some() && !wide() => back.run(()),
+                _ if is_for_page(&event) && open.get_untracked().is_some() && !wide() => back.run(()),
                 _ => {}
             }
             return;
@@ -67,9 +67,11 @@ pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
         if !is_free(&event) {
             return;
         }
-        match event.key().as_str() {
-            "j" | "ArrowDown" if !in_pane(&event) || event.key() == "j" => step(1),
-            "k" | "ArrowUp" if !in_pane(&event) || event.key() == "k" => step(-1),
+        match key_of(&event).as_str() {
+            "j" => step(1),
+            "k" => step(-1),
+            "ArrowDown" if !in_pane(&event) => step(1),
+            "ArrowUp" if !in_pane(&event) => step(-1),
             "/" => drop(search_field.get_untracked().map(|field| field.focus())),
             // The review on screen is not the selected one yet, so no key may decide it.
             _ if walk.with_value(Option::is_some) => read_where_one_is(),

@@ -64,7 +64,7 @@ pub fn InboxPage() -> impl IntoView {
     let numbers = Memo::new(move |_| live.inbox.with(Inbox::numbers));
     let total = Memo::new(move |_| {
         if filtered.get() {
-            list.facets.with(|facets| facets.as_ref().map(|facets| facets.total))
+            list.facets.with(|facets| facets.as_ref().map(|facets| facets.total)).filter(|_| list.counted.get())
         } else {
             numbers.get().map(|numbers| numbers.pending)
         }
@@ -100,7 +100,7 @@ pub fn InboxPage() -> impl IntoView {
     let partly = Signal::derive(move || list.error.get().filter(|_| is_read.get()));
     view! {
         <div class="inbox" class:reading=reading>
-            <section class="list" aria-label="Inbox" aria-busy=move || list.busy.get().to_string()>
+            <section class="list" class:outdated=move || list.outdated.get() aria-label="Inbox" aria-busy=move || list.busy.get().to_string()>
                 <header>
                     <div class="list-title">
                         <h1 node_ref=heading tabindex="-1">"Inbox "<small><Summary filtered total /></small></h1>
@@ -113,6 +113,8 @@ pub fn InboxPage() -> impl IntoView {
                 {move || match (is_read.get(), none.get()) {
                     (false, _) if list.error.with(Option::is_some) => unread.into_any(),
                     (false, _) => view! { <Loading rows=9 /> }.into_any(),
+                    // Nothing is said of a filter before the server has answered.
+                    (true, true) if list.outdated.get() => view! { <Loading rows=9 /> }.into_any(),
                     (true, true) => view! { <NothingListed filtered clear /> }.into_any(),
                     (true, false) => view! { <Queue open at search total above scroller /> }.into_any(),
                 }}

@@ -13,7 +13,7 @@ use shared::statistics::{Figures, Statistics};
 use self::filter::InsightsFilters;
 use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
-use crate::components::states::{Empty, Loaded};
+use crate::components::states::{Empty, Loaded, Refresh};
 use crate::state::insights::{InsightsFilter, bars, percent, took};
 use crate::state::words::thousands;
 
@@ -40,6 +40,12 @@ pub fn InsightsPage() -> impl IntoView {
         let asked = filter.query(filter.split(), now());
         async move { api.statistics(&asked).await.map(|statistics| (filter, statistics)) }
     });
+    // What is shown while another range is loading belongs to the one before.
+    let (busy, by_busy) = (RwSignal::new(false), RwSignal::new(false));
+    let refresh = move |()| {
+        over_time.refetch();
+        by.refetch();
+    };
     let whose = move || {
         let has = |role: &str| session.principal().is_some_and(|me| me.has(role));
         if has(ADMIN) {
@@ -60,9 +66,9 @@ pub fn InsightsPage() -> impl IntoView {
             {numbers(&figures)}
             <div class="plots">{plot::outcomes(&bars, &figures)}{plot::response_times(&bars, &figures)}</div>
             {more(&figures)}
-            <section class="card by">
+            <section class="card by" aria-busy=move || by_busy.get().to_string()>
                 <header><h2 class="grow">"Breakdown by"</h2>{move || table::tabs(&filter_now(filter.clone(), query))}</header>
-                <Loaded from=by failed="The figures could not be loaded" rows=4 children=|(filter, statistics): (InsightsFilter, Statistics)| {
+                <Loaded from=by failed="The figures could not be loaded" rows=4 busy=by_busy children=|(filter, statistics): (InsightsFilter, Statistics)| {
                     table::groups(&statistics, &filter, filter.split())
                 }/>
             </section>
@@ -74,10 +80,11 @@ pub fn InsightsPage() -> impl IntoView {
             <header>
                 <h1 node_ref=heading tabindex="-1">"Insights"</h1>
                 <InsightsFilters filter/>
+                <Refresh busy press=refresh/>
             </header>
-            <div class="in">
+            <div class="in" aria-busy=move || busy.get().to_string()>
                 <p class="whose small muted">{whose}</p>
-                <Loaded from=over_time failed="The figures could not be loaded" rows=10 children=plots/>
+                <Loaded from=over_time failed="The figures could not be loaded" rows=10 busy children=plots/>
             </div>
         </section>
     }

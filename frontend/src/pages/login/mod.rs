@@ -10,17 +10,18 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate, use_query_map};
 use leptos_router::location::Location;
 use shared::api::{LoginRequest, User};
-use shared::error::Code;
+use shared::error::{Code, Problem};
 use shared::single_sign_on::{BEGIN, Trouble, is_own_page};
 
 use self::fields::Fields;
 use self::refusal::{LINK_USED, why_not, why_refused};
-use crate::client::{Session, Workspace, use_api};
+use crate::client::{Session, Workspace, insist, use_api};
 use crate::components::arrival;
 use crate::components::button::Button;
 use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
 use crate::state::drafts::Drafts;
+use crate::state::reconnect::is_passing;
 
 /// The page `/login`: password, second factor, and single sign-on if the server offers it.
 #[component]
@@ -42,8 +43,9 @@ pub fn LoginPage() -> impl IntoView {
     // The label of the identity provider; `None` without single sign-on.
     let provider = RwSignal::new(None::<String>);
     spawn_local(async move {
-        if let Ok(ways) = api.login_ways().await {
-            provider.set(ways.single_sign_on);
+        if let Ok(ways) = insist(async || api.login_ways().await, |_| !provider.is_disposed()).await {
+            // Does nothing if the page is gone.
+            let _ = provider.try_set(ways.single_sign_on);
         }
     });
     let first = NodeRef::<html::Input>::new();
@@ -89,8 +91,13 @@ pub fn LoginPage() -> impl IntoView {
     if let Some(token) = secret {
         // Somebody else may have sent the link, so the page names its owner and asks for confirmation.
         spawn_local(async move {
-            match api.link_owner(token.clone()).await {
-                Ok(owner) => linked.set(Some((token, owner))),
+            let goes_on = |problem: &Problem| error.try_set(Some(problem.to_string())).is_none();
+            match insist(async || api.link_owner(token.clone()).await, goes_on).await {
+                Ok(owner) => {
+                    error.set(None);
+                    linked.set(Some((token, owner)));
+                }
+                Err(problem) if is_passing(&problem) => return,
                 Err(_) => error.set(Some(LINK_USED.to_owned())),
             }
             if let Some(Ok(user)) = session.ask(api).await {
@@ -104,7 +111,8 @@ pub fn LoginPage() -> impl IntoView {
         spawn_local(async move {
             // `ask` returns `None` for an answer from before a login on this page.
             if !session.signed_out.get_untracked()
-                && let Some(Ok(user)) = session.ask(api).await
+                && let Ok(Some(user)) =
+                    insist(async || session.ask(api).await.transpose(), |_| !error.is_disposed()).await
             {
                 session.entered(user);
                 navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });
@@ -137,6 +145,12 @@ pub fn LoginPage() -> impl IntoView {
             <form class="card" on:submit=submit aria-busy=move || busy.get().to_string()>
                 <span class="mark" aria-hidden="true"></span>
                 <h1>"Countersign"</h1>
+                <Show when=move || error.with(Option::is_some)>
+                    <p class="banner stop" role="alert">
+                        <Glyph icon=icondata::LuTriangleAlert />
+                        <span>{error}</span>
+                    </p>
+                </Show>
                 <Show
                     when=move || !opening.get()
                     fallback=|| view! { <p class="soft" role="status">"Opening your link…"</p> }
@@ -145,12 +159,6 @@ pub fn LoginPage() -> impl IntoView {
                         <p class="banner warn" role="status">
                             <Glyph icon=icondata::LuInfo />
                             <span>{how_ended}</span>
-                        </p>
-                    </Show>
-                    <Show when=move || error.with(Option::is_some)>
-                        <p class="banner stop" role="alert">
-                            <Glyph icon=icondata::LuTriangleAlert />
-                            <span>{error}</span>
                         </p>
                     </Show>
                     <Fields code linked now first username password />

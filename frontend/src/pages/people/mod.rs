@@ -5,6 +5,7 @@ mod deputies;
 mod erase;
 mod grants;
 mod notifications;
+mod remove_factor;
 mod roles;
 mod rows;
 mod security;

@@ -21,7 +21,13 @@ const TERMS: [(&str, Option<u64>); 4] =
 
 /// The form, and after that the secret.
 #[component]
-pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
+pub fn TokenForm(
+    open: RwSignal<bool>,
+    /// Set to whether a token is being created, whose secret will be shown here.
+    creating: RwSignal<bool>,
+    /// Called once a token was created.
+    made: Callback<()>,
+) -> impl IntoView {
     let api = use_api();
     let live = Live::expect();
     let session = Session::expect();
@@ -33,8 +39,12 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
     let create = Action::new_local(move |request: &NewToken| {
         let request = request.clone();
         problem.set(None);
+        creating.set(true);
         async move {
-            match api.create_token(&request).await {
+            let answer = api.create_token(&request).await;
+            // Does nothing if the page is gone.
+            let _ = creating.try_set(false);
+            match answer {
                 Ok(answer) => {
                     token.set(Some(answer));
                     // Does nothing if the page is gone.

@@ -60,6 +60,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
             is_made.set(false);
         }
     });
+    let creating = RwSignal::new(false);
     let title = Signal::derive(move || if is_made.get() { "Token created" } else { "Create token" }.to_owned());
     let made = Callback::new(move |()| {
         is_made.set(true);
@@ -86,7 +87,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
                 .into_any()
             }}
         </Loaded>
-        <Dialog open=adding title=title><TokenForm open=adding made/></Dialog>
+        <Dialog open=adding title=title stay=creating><TokenForm open=adding creating made/></Dialog>
         <Dialog open=asking title="Revoke this token?">
             <div class="in">
                 <p>{move || revoking.get().map(|token| format!("Programs that use “{}” are refused from now on. This cannot be undone.", token.name))}</p>

@@ -24,6 +24,9 @@ pub fn UserForm(
     user: Option<User>,
     #[prop(into)] known: Signal<BTreeSet<String>>,
     done: Callback<User>,
+    /// Asks whether to remove the person's second factor.
+    #[prop(into)]
+    remove_factor: Callback<()>,
 ) -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
@@ -105,16 +108,6 @@ pub fn UserForm(
         }
         save.dispatch_local((name, secret));
     };
-    let remove_factor = Action::new_local(move |(): &()| {
-        let before = user.get_value();
-        async move {
-            let Some(before) = before else { return };
-            match api.reset_second_factor(before.username.as_str()).await {
-                Ok(()) => notices.good(format!("{} can log in without a second factor.", before.username)),
-                Err(refused) => problem.set(Some(refused)),
-            }
-        }
-    });
     let other = elsewhere(problem, &["/username", "/password", "/display_name", "/email", "/roles"]);
     let wrong_roles = mistake_at(problem, "/roles");
     view! {
@@ -134,7 +127,7 @@ pub fn UserForm(
                     <details class="fold"><summary>"New password"<span class="muted">"ends all their sessions and tokens"</span></summary>
                         <Field label="New password" hint="At least 12 characters." kind="password" complete="new-password" value=password problem path="/password"/></details>
                     <details class="fold"><summary>"Second factor"<span class="muted">"when their device is lost"</span></summary>
-                        <button type="button" class="b" on:click=move |_| { remove_factor.dispatch_local(()); }>"Remove it"</button></details>
+                        <button type="button" class="b" on:click=move |_| remove_factor.run(())>"Remove it…"</button></details>
                     <label class="role">
                         <input type="checkbox" prop:checked=active on:change=while_shown(move |event| active.set(event_target_checked(&event)))/>
                         <span><b>"May log in"</b><span class="hint">{if own { "This is your own account: you would lock yourself out." } else { "If you turn it off, their sessions and tokens end. Their decisions stay in the audit log." }}</span></span>

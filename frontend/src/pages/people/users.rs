@@ -7,6 +7,7 @@ use leptos::task::spawn_local;
 use shared::api::User;
 
 use super::erase::Erase;
+use super::remove_factor::RemoveFactor;
 use super::roles::role_tags;
 use super::user_form::UserForm;
 use crate::client::{Session, use_api};
@@ -22,6 +23,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     let users = LocalResource::new(move || async move { api.users().await.map(|page| page.items) });
     let editing = RwSignal::new(None::<User>);
     let open = RwSignal::new(false);
+    let removing_factor = RwSignal::new(false);
     let (erasing, asking) = (RwSignal::new(None::<User>), RwSignal::new(false));
     Effect::new(move |_| {
         if adding.get() {
@@ -69,7 +71,8 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
                 <tbody>{users.into_iter().map(row).collect_view()}</tbody>
             </table></div>
         </Loaded>
-        <Dialog open title><UserForm user=editing.get_untracked() known done/></Dialog>
+        <Dialog open title><UserForm user=editing.get_untracked() known done remove_factor=move |()| removing_factor.set(true)/></Dialog>
+        <RemoveFactor open=removing_factor who=editing/>
         <Erase open=asking who=erasing done=Callback::new(move |()| users.refetch())/>
     }
 }

@@ -8,7 +8,7 @@ use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::api::Graph;
-use shared::error::{Code, Problem};
+use shared::error::Problem;
 use shared::id::RunId;
 use shared::log::Entry;
 use shared::protocol::ServerMessage;
@@ -170,8 +170,8 @@ impl RunData {
 
     /// Notes what could not be loaded, and loads it again after a pause.
     fn fail(self, unread: Unread, problem: Problem) {
-        // The server does not change its mind about other errors. A person may still try again.
-        let is_passing = problem.status >= 500 || problem.code == Code::TooManyRequests;
+        // A person may still try again what the console does not.
+        let is_passing = reconnect::is_passing(&problem);
         if self.problem.try_set(Some(problem)).is_some() {
             return;
         }

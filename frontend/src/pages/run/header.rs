@@ -61,7 +61,7 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
                 <nav class="crumbs" aria-label="Breadcrumb">
                     <a href="/runs">"Runs"</a><span aria-hidden="true">"›"</span><span class="mono cut" title="The run's id">{id.clone()}</span>
                 </nav>
-                <h1 node_ref=heading tabindex="-1">{title}</h1>
+                <h1 node_ref=heading tabindex="-1" dir="auto">{title}</h1>
                 <div class="facts">{facts}<span class="soft">{took}</span></div>
             </div>
             <a class="b" href=format!("/api/v1/runs/{id}/report") target="_blank" rel="noopener">

@@ -9,7 +9,7 @@ use shared::error::json_type;
 use shared::run::Run;
 
 use crate::components::copy::CopyButton;
-use crate::components::inert::inert;
+use crate::components::inert::{in_pieces, inert};
 use crate::components::markdown::Markdown;
 use crate::state::diffs::text_of;
 use crate::state::markdown;
@@ -65,11 +65,11 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
                 <CopyButton text=text.clone() class="b ghost sm icon" name=key around=".value" shown="pre, .value-text"/>
             </header>
             {if code {
-                view! { <pre class="value-code">{inert(&text)}</pre> }.into_any()
+                view! { <pre class="value-code">{in_pieces(&text)}</pre> }.into_any()
             } else if markdown::is_likely(&text) {
                 view! { <div class="value-text rich"><Markdown text/></div> }.into_any()
             } else {
-                view! { <div class="value-text">{inert(&text)}</div> }.into_any()
+                view! { <div class="value-text">{in_pieces(&text)}</div> }.into_any()
             }}
             {long.then(|| view! {
                 <button class="value-more" aria-expanded=move || (!folded.get()).to_string() on:click=move |_| folded.update(|folded| *folded = !*folded)>
@@ -103,7 +103,7 @@ pub fn Facts(
             (!rows.is_empty()).then(|| {
                 let rows = rows
                     .into_iter()
-                    .map(|(key, value)| view! { <dt>{inert(&key)}</dt><dd>{inert(&value)}</dd> })
+                    .map(|(key, value)| view! { <dt>{inert(&key)}</dt><dd>{in_pieces(&value)}</dd> })
                     .collect_view();
                 view! { <h2 class="sub">{title}</h2><dl class="facts-list">{rows}</dl> }
             })

@@ -3,6 +3,7 @@
 
 pub mod address;
 mod numbers;
+mod row;
 mod window;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use shared::time::Timestamp;
 
 use super::votes::keep_own;
 pub use numbers::Numbers;
+pub use row::InboxRow;
 use window::PageRows;
 pub use window::{PAGE, PAGES, Window};
 
@@ -26,51 +28,6 @@ const LINGER: i64 = 60_000_000;
 /// The largest number of resolved reviews that stay, the latest ones; a busy team resolves more in that time than
 /// anybody reads.
 const LINGERING: usize = 100;
-
-/// A review and its state in the list.
-#[derive(Debug, Clone)]
-pub struct InboxRow {
-    /// The newest version that is known.
-    pub review: Arc<Review>,
-    /// When it arrived, if that was while the list was shown.
-    pub arrived: Option<Timestamp>,
-    /// When it was resolved or left this person's sight; `None` while it is pending.
-    pub settled: Option<Timestamp>,
-    /// Whether this person may no longer see it.
-    pub gone: bool,
-    /// Its sort key in the list; `None` if it is not in the window.
-    place: Option<Urgency>,
-}
-
-// Compared by pointer: reviews may be as large as what agents write, and each change makes a new `Arc`.
-impl PartialEq for InboxRow {
-    fn eq(&self, other: &Self) -> bool {
-        let rest = |row: &Self| (row.arrived, row.settled, row.gone, row.place);
-        Arc::ptr_eq(&self.review, &other.review) && rest(self) == rest(other)
-    }
-}
-
-impl InboxRow {
-    fn of(review: Review) -> Self {
-        Self { review: Arc::new(review), arrived: None, settled: None, gone: false, place: None }
-    }
-
-    /// Replaces the review if `review` is a newer version, and returns whether it was.
-    fn renew(&mut self, mut review: Review, now: Timestamp) -> bool {
-        if self.review.version >= review.version {
-            return false;
-        }
-        keep_own(&self.review, &mut review);
-        let waited = self.review.is_pending() && !self.gone;
-        if review.is_pending() {
-            (self.gone, self.settled) = (false, None);
-        } else if waited {
-            self.settled = Some(now);
-        }
-        self.review = Arc::new(review);
-        true
-    }
-}
 
 /// The reviews in memory.
 #[derive(Debug, Clone, Default)]
@@ -275,9 +232,12 @@ impl Inbox {
 
     /// Takes in a review from a log entry, or from the answer to an action of this page. Versions that are not newer
     /// are ignored.
-    pub fn put(&mut self, review: Review, now: Timestamp) {
+    pub fn put(&mut self, mut review: Review, now: Timestamp) {
         let id = review.id;
         self.changes += 1;
+        if let Some(row) = self.rows.get(&id).filter(|row| row.review.version < review.version) {
+            keep_own(&row.review, &mut review);
+        }
         if self.awaited > 0 {
             let newest = |known: &Option<Review>| known.as_ref().is_none_or(|known| known.version < review.version);
             if self.meanwhile.get(&id).is_none_or(newest) {
@@ -302,11 +262,15 @@ impl Inbox {
         self.arrange(id, now);
     }
 
-    /// Takes in a review that was fetched from the server.
+    /// Takes in a review that was fetched from the server. It has this person's own secret vote, also if that was cast
+    /// elsewhere, which the message with the same version has not.
     pub fn read(&mut self, review: Review, now: Timestamp) {
         let id = review.id;
         let row = self.rows.entry(id).or_insert_with(|| InboxRow::of(review.clone()));
         row.gone = false;
+        if row.review.version == review.version && review.is_secret() {
+            row.review = Arc::new(review.clone());
+        }
         let is_newer = row.renew(review, now);
         // It had gone, and can be seen again.
         if row.review.is_pending() {

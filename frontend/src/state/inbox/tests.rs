@@ -208,6 +208,16 @@ fn ones_own_secret_vote_stays_until_what_it_was_on_changes() {
     inbox.put(secret(4, 2, json!([])), NOW);
     let now = &inbox.get(id(1)).unwrap().review;
     assert_eq!((now.decisions.len(), now.voting.as_ref().unwrap().voided.len()), (0, 1));
+    // They vote again in another tab. Only the server says so, whether it is asked before the message comes or after.
+    let again = json!([{ "by": "ana", "at": "2026-11-20T10:06:00Z", "via": "human", "revision": 2,
+        "digest": "sha256:aa", "verdict": {"type": "choose", "option": "approve"} }]);
+    inbox.put(secret(5, 2, json!([])), NOW);
+    for version in [5, 6] {
+        inbox.read(secret(version, 2, again.clone()), NOW);
+        inbox.put(secret(version, 2, json!([])), NOW);
+        let now = &inbox.get(id(1)).unwrap().review;
+        assert_eq!((now.decisions.len(), now.voting.as_ref().unwrap().voided.len()), (1, 0));
+    }
 }
 
 #[test]

@@ -31,9 +31,9 @@ pub fn review_of_storage_key(key: &str, owner: &Username) -> Option<ReviewId> {
     key.strip_prefix(&storage_prefix(owner))?.parse().ok()
 }
 
-/// The prefix of the keys under which a person's tabs store that they have unanswered decisions.
-pub fn busy_prefix(owner: &Username) -> String {
-    format!("countersign.deciding.{owner}/")
+/// The name of the lock that a person's tabs have while they have unanswered decisions.
+pub fn lock_name(owner: &Username) -> String {
+    format!("countersign.deciding.{owner}")
 }
 
 impl Outbox {

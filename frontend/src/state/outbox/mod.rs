@@ -16,7 +16,7 @@ use shared::review::Review;
 use shared::time::Timestamp;
 
 use super::drafts::may_ask_password;
-pub use kept::{busy_prefix, review_of_storage_key, storage_key, storage_prefix};
+pub use kept::{lock_name, review_of_storage_key, storage_key, storage_prefix};
 
 /// How long a decision can be undone before it is sent, in microseconds.
 pub const UNDO: i64 = 5_000_000;

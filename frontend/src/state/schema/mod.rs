@@ -2,12 +2,14 @@
 //! the server.
 
 mod initial;
+mod number;
 mod rules;
 
 use serde_json::{Number, Value, json};
 use shared::error::json_type;
 
 pub use self::initial::{initial, initial_row};
+pub use self::number::parse_number;
 use self::rules::{TextRules, is_date};
 use super::words::plain as label;
 
@@ -157,21 +159,28 @@ fn kind(root: &Value, schema: &Value, declared: Option<&str>, value: Option<&Val
             _ => JSON,
         };
     };
-    if let Some(value) = value {
+    let count = |key: &str| schema.get(key).and_then(Value::as_u64);
+    let size = |key: &str| count(key).and_then(|count| usize::try_from(count).ok());
+    let number = |key: &str| schema.get(key).and_then(Value::as_number);
+    let is_number = matches!(declared, "number" | "integer");
+    // Text that is no number yet was typed in the field.
+    let is_half_typed = |text: &str| {
+        is_number && parse_number(text.trim(), declared == "integer", number("minimum"), number("maximum")).is_err()
+    };
+    if let Some(value) = value.filter(|value| !value.as_str().is_some_and(is_half_typed)) {
         let actual = json_type(value);
         let fits = actual == declared || (declared == "number" && actual == "integer");
         if !fits {
             return Kind::Json { expected: Some(declared.to_owned()), object: false };
         }
     }
-    let count = |key: &str| schema.get(key).and_then(Value::as_u64);
-    let size = |key: &str| count(key).and_then(|count| usize::try_from(count).ok());
-    let number = |key: &str| schema.get(key).and_then(Value::as_number).cloned();
     match declared {
         "string" => text_kind(schema, value.and_then(Value::as_str)),
-        "number" | "integer" => {
-            Kind::Number { integer: declared == "integer", min: number("minimum"), max: number("maximum") }
-        }
+        _ if is_number => Kind::Number {
+            integer: declared == "integer",
+            min: number("minimum").cloned(),
+            max: number("maximum").cloned(),
+        },
         "boolean" => Kind::Switch,
         "array" => match schema.get("items") {
             Some(item) if several(root, schema, item, value).is_some() => {

@@ -110,11 +110,13 @@ fn Status(shown: ShownAction) -> impl IntoView {
     let pane = shown.pane;
     let words = shown.action.with_value(|action| action_words::words(action.action_type));
     let leave = Memo::new(move |_| {
-        let draft = pane.draft();
-        let checked = pane.checked.get();
-        let leave =
-            |action: &Action| pane.review.with(|review| guardrail_notes::leave(review, &draft, &checked, action));
-        shown.action.with_value(leave)
+        pane.with_draft(|draft| {
+            pane.checked.with(|checked| {
+                let leave =
+                    |action: &Action| pane.review.with(|review| guardrail_notes::leave(review, draft, checked, action));
+                shown.action.with_value(leave)
+            })
+        })
     });
     let vetoed = Memo::new(move |_| shown.is_vetoed());
     let instead = Memo::new(move |_| shown.typed.with(|typed| typed.alternative().is_some()));

@@ -6,7 +6,7 @@ use leptos::task::spawn_local;
 use shared::api::Validation;
 use shared::error::{Mistake, Problem};
 
-use crate::client::use_api;
+use crate::client::{Live, use_api};
 use crate::components::glyph::Glyph;
 use crate::state::words;
 
@@ -22,6 +22,27 @@ pub struct Checks {
     pub error: RwSignal<Option<Problem>>,
     /// Whether the current text is not checked yet.
     pub checking: RwSignal<bool>,
+    /// The number of the last check; answers to older ones are dropped.
+    turn: StoredValue<u64>,
+    /// Checks the text again.
+    again: Trigger,
+}
+
+impl Checks {
+    /// Takes in a result for the current text that came with another answer of the server.
+    pub fn take(self, validation: Validation) {
+        self.turn.update_value(|turn| *turn += 1);
+        self.checking.set(false);
+        self.error.set(None);
+        self.checked.set(Some(validation));
+    }
+
+    /// Checks the text again if the last check failed to run.
+    pub fn retry(self) {
+        if self.error.with_untracked(Option::is_some) {
+            self.again.notify();
+        }
+    }
 }
 
 /// Checks `text` after each change, unless `denied` has a reason why the person may not.
@@ -31,8 +52,10 @@ pub fn use_checks(text: Signal<String>, denied: Memo<Option<&'static str>>) -> C
     let error = RwSignal::new(None::<Problem>);
     let checking = RwSignal::new(false);
     let turn = StoredValue::new(0_u64);
+    let again = Trigger::new();
     Effect::new(move |_| {
         let typed = text.get();
+        again.track();
         // A person who may not save flows may not have them checked either.
         if denied.get().is_some() {
             return;
@@ -60,7 +83,9 @@ pub fn use_checks(text: Signal<String>, denied: Memo<Option<&'static str>>) -> C
             }
         });
     });
-    Checks { checked, error, checking }
+    let checks = Checks { checked, error, checking, turn, again };
+    Live::expect().on_return(move || checks.retry());
+    checks
 }
 
 /// Whether the text is valid, as a status.

@@ -57,7 +57,8 @@ pub fn Definition(
         Access::Allowed | Access::Hidden => None,
     });
 
-    let Checks { checked, error, checking } = use_checks(text.into(), denied);
+    let checks = use_checks(text.into(), denied);
+    let Checks { checked, error, checking, .. } = checks;
     Effect::new(move |_| {
         let edited = edited.get();
         workspace.write_flow(&edited, changed.get().then(|| text.get()));
@@ -97,14 +98,18 @@ pub fn Definition(
                     if !gone {
                         edited.set((id, flow.version));
                         restored.set(false);
+                        checks.retry();
                         saved.try_run(flow);
                         navigate(&to, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
                     }
                 }
                 Err(problem) if !problem.errors.is_empty() => {
                     notices.bad("Not saved: the flow has errors.");
-                    let graph = checked.try_get_untracked().flatten().and_then(|checked| checked.graph);
-                    checked.set(Some(Validation { valid: false, errors: problem.errors, warnings: Vec::new(), graph }));
+                    // Text typed since has a check of its own.
+                    if text.try_with_untracked(|text| *text == typed) == Some(true) {
+                        let graph = checked.get_untracked().and_then(|checked| checked.graph);
+                        checks.take(Validation { valid: false, errors: problem.errors, warnings: Vec::new(), graph });
+                    }
                 }
                 Err(problem) => notices.bad(format!("Not saved. {problem}")),
             }
