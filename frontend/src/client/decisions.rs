@@ -1,9 +1,10 @@
 //! Decisions of the person who is logged in: held for a moment, then sent. Those that could not be sent are kept in the
 //! browser until they are sent again or taken back.
 
+use std::pin::pin;
 use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::future::{Either, join_all, select};
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -11,6 +12,7 @@ use shared::error::{Code, Mistake, Problem};
 use shared::id::ReviewId;
 use shared::review::Review;
 
+use super::http::PATIENCE;
 use super::workspace::Workspace;
 use super::{locks, storage};
 use crate::state::outbox::{self, Outbox, Sending, held_until};
@@ -18,6 +20,8 @@ use crate::state::verdict::{self, Intent};
 
 /// The interval at which [`Workspace::finish`] checks whether decisions were answered, in milliseconds.
 const LOOK_AFTER: u32 = 100;
+/// The message of [`Workspace::finish`] if another tab does not come to an end.
+const OTHERS_SEND: &str = "Another window is still sending a decision. Log out again in a moment.";
 /// How long a page that is being closed, or another one, may take to send a decision, in milliseconds.
 const ARRIVES_WITHIN: u32 = 2000;
 
@@ -125,8 +129,8 @@ impl Workspace {
     }
 
     /// Sends held decisions, those of other tabs too, and waits for the answers to all that are on their way, before the
-    /// person logs out. Returns whether all of them have arrived.
-    pub async fn finish(self) -> bool {
+    /// person logs out. Returns whether all of them have arrived; fails with a message if another tab takes too long.
+    pub async fn finish(self) -> Result<bool, &'static str> {
         // What another tab could not send is in the browser's storage at once, and in the outbox soon.
         let stored = move || {
             let owner = self.owner()?;
@@ -139,18 +143,28 @@ impl Workspace {
             unsent
         };
         let before = unsent();
+        let unanswered = move || self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some());
         self.announce_log_out();
-        self.send_held().await;
-        while self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some()) {
-            TimeoutFuture::new(LOOK_AFTER).await;
+        loop {
+            self.send_held().await;
+            while unanswered() {
+                TimeoutFuture::new(LOOK_AFTER).await;
+            }
+            let Some(owner) = self.owner() else { break };
+            let name = outbox::lock_name(&owner);
+            let (free, patience) = (pin!(locks::wait_until_free(&name)), TimeoutFuture::new(PATIENCE));
+            match select(free, patience).await {
+                Either::Left((Some(()), _)) => {}
+                // Without locks, nobody knows of other tabs. They have been told, so they send what they hold.
+                Either::Left((None, _)) => TimeoutFuture::new(ARRIVES_WITHIN).await,
+                Either::Right(_) => return Err(OTHERS_SEND),
+            }
+            // The person may have decided something meanwhile.
+            if !unanswered() {
+                break;
+            }
         }
-        if let Some(owner) = self.owner()
-            && locks::wait_until_free(&outbox::lock_name(&owner)).await.is_none()
-        {
-            // Without locks, nobody knows of other tabs. They have been told, so they send what they hold.
-            TimeoutFuture::new(ARRIVES_WITHIN).await;
-        }
-        unsent().iter().all(|id| before.contains(id))
+        Ok(unsent().iter().all(|id| before.contains(id)))
     }
 
     /// Sends decisions concurrently.
@@ -160,13 +174,17 @@ impl Workspace {
 
     async fn send(self, sending: Sending) {
         let (id, owner) = (sending.id, self.owner());
+        let kept = sending.stored();
         let answer = match self.sender() {
             Some(_) => self.api.decide(id, &sending.request, Some(&sending.key)).await,
             // The session ended while the decision was held; it waits until its author logs in again.
             None => Err(Problem::new(Code::Unauthenticated)),
         };
-        // Somebody else has logged in on this page; the decision stays stored for its author.
+        // The person has logged out, or somebody else has logged in. What did not arrive waits for its author.
         if self.owner() != owner {
+            if let (Err(_), Some(owner), Some(kept)) = (&answer, &owner, &kept) {
+                storage::write_text(&outbox::storage_key(owner, id), kept);
+            }
             return;
         }
         let now = self.live.server_now();

@@ -25,7 +25,7 @@ pub struct Outline {
 
 /// How long a request may take, in milliseconds; longer than the server allows one to take. Without it, a server that
 /// never answers, or a network that loses the answer, would block the page for ever.
-const PATIENCE: u32 = 45_000;
+pub const PATIENCE: u32 = 45_000;
 
 /// The message for a request that took longer.
 const TOO_LATE: &str = "The server did not answer in time.";

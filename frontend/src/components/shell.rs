@@ -233,8 +233,10 @@ fn Menu(
     let stays = RwSignal::new(None::<String>);
     let leave = Action::new_local(move |(): &()| async move {
         // Unsent decisions can be sent again or taken back before the person leaves.
-        if !workspace.finish().await {
-            return;
+        match workspace.finish().await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(reason) => return stays.set(Some(format!("You are still logged in. {reason}"))),
         }
         match session.leave(api).await {
             Ok(()) => workspace.clear(),

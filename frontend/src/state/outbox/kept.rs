@@ -56,9 +56,15 @@ impl Outbox {
     /// only.
     pub fn stored(&self, id: ReviewId) -> Option<String> {
         let waits = |sending: &&Sending| matches!(sending.stage, Stage::Held(_) | Stage::Sending | Stage::Unsent(_));
-        let sending = self.by_review.get(&id).filter(waits).filter(|sending| !sending.in_memory)?;
-        let Sending { title, request, key, says, .. } = sending.clone();
-        serde_json::to_string(&Kept { title, request, key, says }).ok()
+        self.by_review.get(&id).filter(waits)?.stored()
+    }
+}
+
+impl Sending {
+    /// The decision as JSON for the browser's storage; `None` if it is kept in memory only.
+    pub fn stored(&self) -> Option<String> {
+        let Self { title, request, key, says, in_memory, .. } = self.clone();
+        (!in_memory).then(|| serde_json::to_string(&Kept { title, request, key, says }).ok()).flatten()
     }
 }
 
