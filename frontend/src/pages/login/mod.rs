@@ -113,6 +113,8 @@ pub fn LoginPage() -> impl IntoView {
             if !session.signed_out.get_untracked()
                 && let Ok(Some(user)) =
                     insist(async || session.ask(api).await.transpose(), |_| !error.is_disposed()).await
+                // The page may have been left during the last pause.
+                && !error.is_disposed()
             {
                 session.entered(user);
                 navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });
