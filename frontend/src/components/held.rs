@@ -6,7 +6,7 @@ use shared::id::ReviewId;
 
 use super::inert::{inert, named};
 use super::notice::Notifier;
-use super::shortcuts::{is_free, key_of};
+use super::shortcuts::{self, is_free, key_of};
 use crate::client::{Live, Workspace};
 use crate::state::inbox::address::review_at;
 use crate::state::sent;
@@ -36,7 +36,9 @@ pub fn HeldElsewhere() -> impl IntoView {
     let newest = newest_elsewhere(move || open.get());
     // The bars come and go, so they are not announced themselves.
     let says = move || {
-        newest.get().map(|held| format!("{}: {}. Sent soon, press u to undo", named(&held.says), named(&held.title)))
+        newest
+            .get()
+            .map(|held| format!("{}: {}. Sent soon{}", named(&held.says), named(&held.title), shortcuts::undo_hint()))
     };
     view! {
         <span class="sr" role="status">{says}</span>

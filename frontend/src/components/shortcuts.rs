@@ -27,6 +27,11 @@ pub fn switch(on: bool) {
     storage::write(STORAGE_KEY, &on);
 }
 
+/// Tells how to undo a held decision by a key, as the end of a sentence; empty if shortcuts are off.
+pub fn undo_hint() -> &'static str {
+    if are_on() { ", press u to undo" } else { "" }
+}
+
 /// Whether a key is a shortcut: it is meant for the page, and the person has not switched shortcuts off (WCAG 2.1.4).
 pub fn is_free(event: &KeyboardEvent) -> bool {
     is_for_page(event) && are_on()
@@ -50,7 +55,8 @@ pub fn key_of(event: &KeyboardEvent) -> String {
 }
 
 fn latin(key: String, code: &str) -> String {
-    let mut letters = key.chars().filter(|letter| letter.is_alphabetic() && !letter.is_ascii());
+    // Letters up to U+024F are Latin, with or without marks.
+    let mut letters = key.chars().filter(|letter| letter.is_alphabetic() && *letter > '\u{24f}');
     match (letters.next(), code.strip_prefix("Key")) {
         (Some(letter), Some(place)) if letter.is_uppercase() => place.to_uppercase(),
         (Some(_), Some(place)) => place.to_lowercase(),

@@ -13,6 +13,7 @@ use crate::client::{Live, Session, use_api};
 use crate::components::copy::CopyButton;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code};
+use crate::components::shortcuts;
 use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
 use crate::state::ending::Ending;
@@ -84,7 +85,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
             <span class="grow">
                 <b>{says.map(|says: String| inert(&says))}</b>
                 {quotes}
-                <span class="sr">", sent in a moment or when you leave this tab, press u to undo"</span>
+                <span class="sr">", sent in a moment or when you leave this tab"{shortcuts::undo_hint()}</span>
                 <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave this tab", seconds())}</span>
             </span>
             <button class="b sm" on:click=move |_| {
