@@ -93,12 +93,12 @@ pub fn RunsPage() -> impl IntoView {
         })
     });
     // The list grows at its top. Loaded again from there, it has at most so many pages; older runs are loaded on request.
-    let is_long = Memo::new(move |_| {
+    let growth = Memo::new(move |_| {
         let loaded = pages.with(|created_at, _| created_at.len());
-        shown.with(Vec::len) > loaded + GROWTH
+        shown.with(Vec::len).saturating_sub(loaded) / GROWTH
     });
     Effect::new(move |_| {
-        if is_long.get() {
+        if growth.get() > 0 {
             pages.again();
         }
     });
