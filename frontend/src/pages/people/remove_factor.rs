@@ -26,7 +26,7 @@ pub fn RemoveFactor(open: RwSignal<bool>, who: RwSignal<Option<User>>) -> impl I
         }
     });
     view! {
-        <Dialog open title=Signal::derive(move || format!("Remove the second factor of {}?", name()))>
+        <Dialog open stay=remove.pending() title=Signal::derive(move || format!("Remove the second factor of {}?", name()))>
             <div class="in">
                 <p>"Until they set up another one, their password alone is enough to log in. Make sure that it is they who ask for it."</p>
                 <div class="actions">
