@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 /// The message for a number that JSON cannot hold, or only as another number.
 const OUT_OF_RANGE: &str = "This number is out of range";
 
-/// Parses a number without changing it.
+/// Parses a number. A whole number is never rounded.
 pub fn parse_number(text: &str, integer: bool, min: Option<&Number>, max: Option<&Number>) -> Result<Value, String> {
     let expected = if integer { "A whole number, such as 12" } else { "A number, such as 12.5" };
     let number = serde_json::from_str::<Number>(text).ok();
