@@ -63,7 +63,7 @@ pub struct User {
     /// Whether they sign in with the identity provider: they have no password, and their roles come from there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub single_sign_on: bool,
-    /// The people they currently stand in for; only in `/api/v1/me`.
+    /// The people they currently stand in for; only in `/api/v1/me` and in the answer to a login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
 }

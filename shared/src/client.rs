@@ -160,7 +160,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.call(HttpRequest { method, path, body: Some(("application/json", body)), idempotency_key }).await
     }
 
-    /// `POST /api/v1/session`: logs a person in by password or link, sets the session cookie, and returns the person.
+    /// `POST /api/v1/session`: logs a person in by password or link, sets the session cookie, and returns
+    /// what [`Self::me`] returns.
     pub async fn login(&self, login: &LoginRequest) -> ApiResult<User> {
         self.send("POST", "/api/v1/session".into(), login, None).await
     }
