@@ -257,6 +257,12 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get(format!("/api/v1/reviews/{id}?view=false")).await
     }
 
+    /// `GET /api/v1/reviews/{id}?viewed=`: logs that the caller has been shown this revision of a review, and returns it;
+    /// `409` if it has another revision by now.
+    pub async fn viewed_review(&self, id: ReviewId, revision: u32) -> ApiResult<Review> {
+        self.get(format!("/api/v1/reviews/{id}?viewed={revision}")).await
+    }
+
     /// `POST /api/v1/reviews/{id}/decisions`: decides a review, or votes on it; for those who may decide it.
     pub async fn decide(&self, id: ReviewId, decision: &DecisionRequest, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/decisions"), decision, key).await

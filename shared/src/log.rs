@@ -238,3 +238,10 @@ impl Event {
         self.data.get("run").and_then(|run| RunSummary::deserialize(run).ok())
     }
 }
+
+impl ReviewViewed {
+    /// Creates the data of a view of this review, as it is.
+    pub fn of(review: &Review) -> Self {
+        Self { title: review.title.clone(), revision: review.revision, digest: review.digest.clone() }
+    }
+}
