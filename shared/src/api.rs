@@ -63,6 +63,10 @@ pub struct User {
     /// Whether they sign in with the identity provider: they have no password, and their roles come from there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub single_sign_on: bool,
+    /// The member ID in Slack, whose button presses count as this person's; only in `GET /api/v1/users`, and in the answer
+    /// to a change of the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slack_user_id: Option<String>,
     /// The people they currently stand in for; only in `/api/v1/me` and in the answer to a login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
@@ -123,6 +127,10 @@ pub struct UserPatch {
     /// Whether they may log in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
+    /// The member ID in Slack, such as `U024BE7LH`; empty: removes it. `409` if it is another person's. A token may not
+    /// change it, and nobody sets their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack_user_id: Option<String>,
 }
 
 /// A token for programs, without its secret.

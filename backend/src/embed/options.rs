@@ -284,6 +284,7 @@ async fn add_people(
             active: true,
             created_at: clock.now(),
             single_sign_on: false,
+            slack_user_id: None,
             stands_for: Vec::new(),
         };
         let record = Box::new(NewUserRecord { user, password_hash: None });

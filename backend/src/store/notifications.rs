@@ -1,5 +1,7 @@
 //! The notification settings of people.
 
+use std::collections::HashMap;
+
 use shared::notification::Notifications;
 
 use super::batch::Table;
@@ -27,6 +29,13 @@ impl Store {
         let rows = self.inner.db.read().await?.fetch(sql).await?;
         let read = rows.iter().filter_map(|row| Some((user(row, 0).ok()?, readable(row, USER_COLUMNS)?)));
         Ok(read.collect())
+    }
+
+    /// Returns the Slack member IDs of people, by their names.
+    pub async fn slack_user_ids(&self) -> Result<HashMap<String, String>, Error> {
+        let sql = Sql::new("SELECT username, slack_user_id FROM notifications WHERE slack_user_id IS NOT NULL");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
     }
 
     /// Returns the person whose Slack member ID this is, if any.

@@ -91,7 +91,8 @@ impl<'a> Named<'a> {
             Operation::CreateUser(record) => self.user(&record.user.username, true),
             Operation::UpdateUser(change) => {
                 self.user(&change.username, true);
-                self.notified.extend(change.password_hash.is_some().then(|| change.username.as_str()));
+                self.notified.insert(&change.username);
+                self.slack_users.extend(change.slack_user_id().flatten());
             }
             // The deputy is written, and the person must not change meanwhile.
             Operation::NameDeputy(span) => {
