@@ -16,7 +16,7 @@ pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use crate::id::{FlowId, TokenId, Username};
 pub use crate::inbox::ReviewQuery;
 use crate::review::Review;
-use crate::run::{Context, RunStatus};
+use crate::run::{Context, Ending, RunStatus};
 use crate::time::Timestamp;
 
 /// The largest body that a request can have, in bytes.
@@ -289,6 +289,9 @@ pub struct RunQuery {
     /// Only runs with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
+    /// Only failed runs that a decision or a deadline stopped, as the flow says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
     /// Only for this flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,

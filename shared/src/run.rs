@@ -6,7 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
 pub use crate::context::{Context, Part};
-use crate::flow_error::RunError;
+use crate::flow_error::{FlowCode, RunError};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, StepId, Username};
 use crate::review::Review;
 use crate::time::Timestamp;
@@ -37,6 +37,29 @@ impl RunStatus {
     /// Whether the run is over.
     pub fn is_over(self) -> bool {
         Self::OVER.contains(&self)
+    }
+}
+
+/// Why a run or a step failed although nothing is broken: a decision or a deadline stopped it, as the flow says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Ending {
+    /// A person rejected something, or a judge or a deadline did so for them.
+    Rejected,
+    /// Nobody decided in time.
+    TimedOut,
+}
+
+impl Ending {
+    /// Classifies an error; `None` if it is a real failure, or if there is no error.
+    pub fn of(error: Option<&RunError>) -> Option<Self> {
+        match error?.code {
+            FlowCode::FlowHumanRejected | FlowCode::ToolPermissionDenied => Some(Self::Rejected),
+            FlowCode::FlowHumanTimeout => Some(Self::TimedOut),
+            _ => None,
+        }
     }
 }
 

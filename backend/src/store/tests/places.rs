@@ -8,7 +8,7 @@ use shared::access::Principal;
 use shared::api::{ReviewQuery, RunQuery};
 use shared::inbox::{Assigned, ReviewOrder};
 use shared::review::ReviewStatus;
-use shared::run::RunStatus;
+use shared::run::{Ending, RunStatus};
 
 use super::support::{World, decide, decided, launch, on_both, person};
 use crate::engine::Input;
@@ -20,6 +20,7 @@ use crate::store::{Actor, Change, FinishedFilter, Operation};
 
 on_both! {
     a_place_is_left_when_it_does_not_hold_any_more,
+    a_run_that_people_stopped_is_listed_by_its_ending,
     only_classes_that_nothing_waits_for_are_removed,
 }
 
@@ -69,6 +70,39 @@ async fn a_place_is_left_when_it_does_not_hold_any_more(world: World) {
         ] {
             let query = ReviewQuery { status, ..all.clone() };
             assert_eq!(world.store.reviews(&viewer, &query).await.expect("reads").items.len(), count, "{status:?}");
+        }
+    }
+}
+
+async fn a_run_that_people_stopped_is_listed_by_its_ending(world: World) {
+    let mut reviews = Vec::new();
+    for _ in 0..5 {
+        reviews.push(world.launched_review("hello").await);
+    }
+    decided(world.store.commit(decide(&reviews[1], "ana", "no")).await).expect("decides");
+    decided(world.store.commit(decide(&reviews[2], "ana", "yes")).await).expect("decides");
+    cancel(&world, reviews[3].run_id.expect("of a run")).await;
+    // As an earlier version stored it; the next start sorts it.
+    for earlier in [false, true] {
+        if earlier {
+            let sql = "UPDATE runs_by_status SET status = 'unsorted' WHERE status = 'rejected'";
+            assert_eq!(world.database.execute(sql).await.expect("runs"), 1);
+            world.another().await;
+        }
+        // Everything, what they started, and what they are involved in.
+        for (name, role) in [("boss", "admin"), ("dev", "developer"), ("ana", "reviewer")] {
+            let viewer = Principal { roles: [role.to_owned()].into(), ..person(name) };
+            for flow in [None, Some("ask".to_owned())] {
+                let found = async |status, ending| {
+                    let query = RunQuery { status, ending: Some(ending), flow: flow.clone(), ..RunQuery::default() };
+                    let runs = world.store.runs(&viewer, &query).await.expect("reads").items;
+                    runs.iter().map(|run| Some(run.id)).collect::<Vec<_>>()
+                };
+                assert_eq!(found(None, Ending::Rejected).await, [reviews[1].run_id], "{name}");
+                assert_eq!(found(Some(RunStatus::Failed), Ending::Rejected).await, [reviews[1].run_id], "{name}");
+                assert_eq!(found(Some(RunStatus::Cancelled), Ending::Rejected).await, []);
+                assert_eq!(found(None, Ending::TimedOut).await, []);
+            }
         }
     }
 }
@@ -158,6 +192,8 @@ async fn sqlite_looks_through_no_large_table() {
                 let page = world.store.runs(viewer, &query).await.expect("reads");
                 let query = RunQuery { cursor: page.next_cursor, ..query };
                 world.store.runs(viewer, &query).await.expect("reads");
+                let query = RunQuery { status: None, ending: Some(Ending::Rejected), ..query };
+                world.store.runs(viewer, &query).await.expect("reads");
             }
         }
         world.store.involvement(viewer, review.run_id.expect("of a run")).await.expect("reads");
@@ -237,7 +273,7 @@ async fn what_an_earlier_version_wrote_has_its_places() {
     let conn = rusqlite::Connection::open(&path).expect("opens");
     let text = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, Option<String>>(0)).expect("a row");
     for (sql, expected) in [
-        ("SELECT group_concat(status || created_at, ' ') FROM runs_by_status", Some("cancelled3 failed2")),
+        ("SELECT group_concat(status || created_at, ' ') FROM runs_by_status", Some("cancelled3 failed2 unsorted2")),
         ("SELECT group_concat(status || created_at, ' ') FROM undecided_reviews", Some("expired3 withdrawn2")),
         (
             "SELECT group_concat(subject || created_at, ' ') FROM review_audience",
