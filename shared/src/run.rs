@@ -73,6 +73,9 @@ pub struct RunSummary {
     pub flow: FlowId,
     /// The flow's title when the run started.
     pub title: String,
+    /// What its input is about, in a few words; none if that cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
     /// The version of the flow.
     pub version: u32,
     /// The status of the run.

@@ -164,10 +164,11 @@ fn RunRow(id: RunId) -> impl IntoView {
                 None => view! { <span class="sub stop">{error.to_string()}</span> }.into_any(),
             });
             let timed = run.clone();
+            let topic = run.topic.as_ref().map(|topic| view! { " · "{inert(topic)} });
             view! {
                 <tr>
                     <td class="run-name">
-                        <a href=format!("/runs/{id}")>{inert(&run.title)}</a>
+                        <a href=format!("/runs/{id}")>{inert(&run.title)}{topic}</a>
                         <span class="sub">{run.flow.to_string()}" v"{run.version}" · "<span class="mono">{words::tail(id)}</span></span>
                         {error}
                     </td>
