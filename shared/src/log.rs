@@ -4,6 +4,7 @@
 mod agents;
 mod audience;
 mod change;
+mod credential;
 mod data;
 mod record;
 
@@ -20,6 +21,7 @@ use crate::time::Timestamp;
 pub use agents::{SpecialistMade, StrategyChanged};
 pub use audience::Audience;
 pub use change::{LoggedIn, LoginFailed, ReviewChange, SecondFactorChange, SingleSignOn, UserChanged};
+pub use credential::{SessionEnded, TokenCreated, TokenRevoked};
 pub use data::*;
 pub use record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
 

@@ -163,6 +163,8 @@ async fn a_token_acts_as_its_maker_with_no_more_than_its_roles() {
     ana.delete(&path).await.expect(204);
     let gone = with(secret, "GET", "/api/v1/me").body(Body::empty()).unwrap();
     assert_eq!(site.send(gone).await.code(401), "unauthenticated");
+    let audit = site.login("admin").await.get("/api/v1/audit?kind=token.revoked").await.expect(200);
+    assert_eq!(audit["items"][0]["data"], json!({ "id": token["id"], "owner": "ana" }));
 }
 
 #[tokio::test]

@@ -188,10 +188,11 @@ impl Group {
         if owner.is_some_and(|owner| *owner != credential.username) {
             return Err(CommitError::NotFound);
         }
+        let revoked = TokenRevoked { id, owner: Some(credential.username.clone()) };
         self.credentials.remove(&digest);
         self.out.new_credentials.remove(&digest);
         self.out.ended_credentials.insert(digest);
-        self.emit(by, &EventData::TokenRevoked(TokenRevoked { id }), moment);
+        self.emit(by, &EventData::TokenRevoked(revoked), moment);
         Ok(Committed::Done)
     }
 
