@@ -223,7 +223,7 @@ impl<'f> Builder<'f> {
             Some(ActionDecision::Respond { message }) => {
                 let what = action(proposed.action_type().into(), &proposed.name, None);
                 let about = format!("{}.{}", step.id, proposed.id());
-                self.rule_response(&about, &step.node, gate.guardrails != Some(false), what, message)
+                self.rule_response(&about, &step.node, gate.guardrails != Some(false), &what, message)
             }
             Some(ActionDecision::Reject { message: Some(message) }) if !message.trim().is_empty() => {
                 (Ruling::Refused(FlowCode::FlowHumanRejected, message.clone()), Vec::new())
