@@ -179,17 +179,7 @@ impl Options {
             None => None,
         };
         let clock = app::system_clock();
-        let env = app::flow_env();
-        let longest_grant = self.settings.longest_grant.map_or(store::LONGEST_GRANT, |span| span.0);
-        let options =
-            store::Options { readers: READERS, env, longest_grant, ..store::Options::new(url, clock.clone()) };
-        let (store, callbacks) = match &self.settings.seal_key {
-            Some(path) => {
-                let (store, key, _) = app::open_record(path, options).await?;
-                (store, Some(CallbackKey::new(key.callback_key())))
-            }
-            None => (Store::open(options).await?, None),
-        };
+        let (store, callbacks) = open_store(&self.settings, url, &clock).await?;
         let reach =
             Reach { terminal: people.iter().any(|person| person.via == Via::Cli), ..app::reach(&self.settings, true) };
         let known = people.iter().map(|person| (person.username.clone(), person.roles.clone()));
@@ -246,6 +236,24 @@ impl Options {
         };
         Ok(Countersign { inner, notifier, server, links, _listening: listening, runner: Some(runner), folder })
     }
+}
+
+/// Opens the store, with the key of callbacks if the settings name a file for it.
+async fn open_store(
+    settings: &config::SettingsFile,
+    url: String,
+    clock: &SharedClock,
+) -> Result<(Store, Option<CallbackKey>), StartError> {
+    let env = app::flow_env();
+    let longest_grant = settings.longest_grant.map_or(store::LONGEST_GRANT, |span| span.0);
+    let options = store::Options { readers: READERS, env, longest_grant, ..store::Options::new(url, clock.clone()) };
+    Ok(match &settings.seal_key {
+        Some(path) => {
+            let (store, key, _) = app::open_record(path, options).await?;
+            (store, Some(CallbackKey::new(key.callback_key())))
+        }
+        None => (Store::open(options).await?, None),
+    })
 }
 
 impl NewPerson {
