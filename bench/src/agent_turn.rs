@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::client::{CLIENTS, Connection};
-use crate::cycles::{Launched, forget};
+use crate::client::Connection;
+use crate::cycles::{Launched, connect, forget, repeat};
 use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, median};
@@ -96,25 +96,9 @@ pub async fn of_two_gated_calls(options: &Options, name: &str, postgres: Option<
 
 /// Takes turns for `length`. Returns the processor time of one, in milliseconds.
 async fn round_of_turns(server: &Server, length: Duration) -> Result<f64> {
-    let mut connections = Vec::new();
-    for _ in 0..CLIENTS {
-        connections.push(server.connect().await?);
-    }
-    let (started, before) = (Instant::now(), server.processor_time()?);
-    let clients = connections.into_iter().map(|mut connection| {
-        tokio::spawn(async move {
-            let mut turns = 0_u32;
-            while started.elapsed() < length {
-                turn(&mut connection).await?;
-                turns += 1;
-            }
-            anyhow::Ok(turns)
-        })
-    });
-    let mut turns = 0;
-    for client in futures::future::join_all(clients).await {
-        turns += client??;
-    }
+    let connections = connect(std::slice::from_ref(server)).await?;
+    let before = server.processor_time()?;
+    let turns = repeat(connections, length, |connection| Box::pin(turn(connection))).await?;
     let took = server.processor_time()?.saturating_sub(before);
     Ok(took.as_secs_f64() * 1e3 / f64::from(turns))
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
@@ -61,26 +62,43 @@ pub async fn forget(admin: &str, databases: [Option<&str>; 2]) -> Result<()> {
 
 /// Runs cycles for `length` with clients that are spread evenly over the servers, and returns the cycles per second.
 pub async fn round_of_cycles(servers: &[Server], length: Duration) -> Result<f64> {
+    let connections = connect(servers).await?;
+    let started = Instant::now();
+    let cycles = repeat(connections, length, |connection| Box::pin(cycle(connection))).await?;
+    Ok(f64::from(cycles) / started.elapsed().as_secs_f64())
+}
+
+/// Opens the connections of all clients, spread evenly over the servers.
+pub async fn connect(servers: &[Server]) -> Result<Vec<Connection>> {
     let mut connections = Vec::new();
     for server in servers.iter().cycle().take(CLIENTS) {
         connections.push(server.connect().await?);
     }
+    Ok(connections)
+}
+
+/// Lets all clients do `work` again and again for `length`. Returns how often they did it together.
+pub async fn repeat(
+    connections: Vec<Connection>,
+    length: Duration,
+    work: fn(&mut Connection) -> BoxFuture<'_, Result<()>>,
+) -> Result<u32> {
     let started = Instant::now();
     let clients = connections.into_iter().map(|mut connection| {
         tokio::spawn(async move {
-            let mut cycles = 0_u32;
+            let mut times = 0_u32;
             while started.elapsed() < length {
-                cycle(&mut connection).await?;
-                cycles += 1;
+                work(&mut connection).await?;
+                times += 1;
             }
-            anyhow::Ok(cycles)
+            anyhow::Ok(times)
         })
     });
-    let mut cycles = 0;
+    let mut times = 0;
     for client in futures::future::join_all(clients).await {
-        cycles += client??;
+        times += client??;
     }
-    Ok(f64::from(cycles) / started.elapsed().as_secs_f64())
+    Ok(times)
 }
 
 /// The members of a run that a cycle needs.

@@ -50,6 +50,7 @@ pub async fn save_flow(store: &Store, source: &str) -> Result<()> {
         active: true,
         created_at: SystemClock.now(),
         single_sign_on: false,
+        slack_user_id: None,
         stands_for: Vec::new(),
     };
     let user = NewUserRecord { user, password_hash: None };

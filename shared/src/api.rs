@@ -16,7 +16,7 @@ pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use crate::id::{FlowId, TokenId, Username};
 pub use crate::inbox::ReviewQuery;
 use crate::review::Review;
-use crate::run::{Context, RunStatus};
+use crate::run::{Context, Ending, RunStatus};
 use crate::time::Timestamp;
 
 /// The largest body that a request can have, in bytes.
@@ -63,7 +63,11 @@ pub struct User {
     /// Whether they sign in with the identity provider: they have no password, and their roles come from there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub single_sign_on: bool,
-    /// The people they currently stand in for; only in `/api/v1/me`.
+    /// The member ID in Slack, whose button presses count as this person's; only in `GET /api/v1/users`, and in the answer
+    /// to a change of the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slack_user_id: Option<String>,
+    /// The people they currently stand in for; only in `/api/v1/me` and in the answer to a login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
 }
@@ -123,6 +127,10 @@ pub struct UserPatch {
     /// Whether they may log in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
+    /// The member ID in Slack, such as `U024BE7LH`; empty: removes it. `409` if it is another person's. A token may not
+    /// change it, and nobody sets their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack_user_id: Option<String>,
 }
 
 /// A token for programs, without its secret.
@@ -281,6 +289,9 @@ pub struct RunQuery {
     /// Only runs with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
+    /// Only failed runs that a decision or a deadline stopped, as the flow says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
     /// Only for this flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,

@@ -160,7 +160,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.call(HttpRequest { method, path, body: Some(("application/json", body)), idempotency_key }).await
     }
 
-    /// `POST /api/v1/session`: logs a person in by password or link, sets the session cookie, and returns the person.
+    /// `POST /api/v1/session`: logs a person in by password or link, sets the session cookie, and returns
+    /// what [`Self::me`] returns.
     pub async fn login(&self, login: &LoginRequest) -> ApiResult<User> {
         self.send("POST", "/api/v1/session".into(), login, None).await
     }
@@ -254,6 +255,12 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/reviews/{id}?view=false`: a review that nobody is shown, so that no view is logged.
     pub async fn unviewed_review(&self, id: ReviewId) -> ApiResult<Review> {
         self.get(format!("/api/v1/reviews/{id}?view=false")).await
+    }
+
+    /// `GET /api/v1/reviews/{id}?viewed=`: logs that the caller has been shown this revision of a review, and returns it;
+    /// `409` if it has another revision by now.
+    pub async fn viewed_review(&self, id: ReviewId, revision: u32) -> ApiResult<Review> {
+        self.get(format!("/api/v1/reviews/{id}?viewed={revision}")).await
     }
 
     /// `POST /api/v1/reviews/{id}/decisions`: decides a review, or votes on it; for those who may decide it.

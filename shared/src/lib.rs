@@ -22,6 +22,7 @@ pub mod guardrail;
 pub mod id;
 pub mod inbox;
 pub mod invisible_characters;
+pub mod json_schema;
 mod json_text;
 pub mod log;
 pub mod new_review;

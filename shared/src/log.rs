@@ -4,6 +4,7 @@
 mod agents;
 mod audience;
 mod change;
+mod credential;
 mod data;
 mod record;
 
@@ -20,6 +21,7 @@ use crate::time::Timestamp;
 pub use agents::{SpecialistMade, StrategyChanged};
 pub use audience::Audience;
 pub use change::{LoggedIn, LoginFailed, ReviewChange, SecondFactorChange, SingleSignOn, UserChanged};
+pub use credential::{SessionEnded, TokenCreated, TokenRevoked};
 pub use data::*;
 pub use record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
 
@@ -236,5 +238,12 @@ impl Event {
     /// Returns the run in the data; `None` if there is none, or if it cannot be read.
     pub fn run(&self) -> Option<RunSummary> {
         self.data.get("run").and_then(|run| RunSummary::deserialize(run).ok())
+    }
+}
+
+impl ReviewViewed {
+    /// Creates the data of a view of this review, as it is.
+    pub fn of(review: &Review) -> Self {
+        Self { title: review.title.clone(), revision: review.revision, digest: review.digest.clone() }
     }
 }

@@ -6,7 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
 pub use crate::context::{Context, Part};
-use crate::flow_error::RunError;
+use crate::flow_error::{FlowCode, RunError};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, StepId, Username};
 use crate::review::Review;
 use crate::time::Timestamp;
@@ -40,6 +40,29 @@ impl RunStatus {
     }
 }
 
+/// Why a run or a step failed although nothing is broken: a decision or a deadline stopped it, as the flow says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Ending {
+    /// A person rejected something, or a judge or a deadline did so for them.
+    Rejected,
+    /// Nobody decided in time.
+    TimedOut,
+}
+
+impl Ending {
+    /// Classifies an error; `None` if it is a real failure, or if there is no error.
+    pub fn of(error: Option<&RunError>) -> Option<Self> {
+        match error?.code {
+            FlowCode::FlowHumanRejected | FlowCode::ToolPermissionDenied => Some(Self::Rejected),
+            FlowCode::FlowHumanTimeout => Some(Self::TimedOut),
+            _ => None,
+        }
+    }
+}
+
 /// A run without its large parts, for lists and the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -50,6 +73,9 @@ pub struct RunSummary {
     pub flow: FlowId,
     /// The flow's title when the run started.
     pub title: String,
+    /// What its input is about, in a few words; none if that cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
     /// The version of the flow.
     pub version: u32,
     /// The status of the run.

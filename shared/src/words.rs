@@ -13,7 +13,7 @@ use crate::inbox::{AgeGroup, Assigned, Nearness, ReviewOrder};
 use crate::log::{EntryKind, ReviewAct};
 use crate::notification::{Channel, DeliveryStatus, Occasion};
 use crate::review::{ActionType, AskedBy, Outcome, ReviewKind, ReviewStatus};
-use crate::run::{Activity, RunStatus, StepStatus};
+use crate::run::{Activity, Ending, RunStatus, StepStatus};
 use crate::seal::Tampering;
 use crate::statistics::{EscalationReason, GroupBy};
 
@@ -90,6 +90,7 @@ words! {
     ReviewStatus,
     Activity,
     RunStatus,
+    Ending,
     StepStatus,
     Tampering,
     Assigned,

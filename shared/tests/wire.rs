@@ -87,7 +87,7 @@ fn review() -> Value {
 
 fn run() -> Value {
     json!({
-        "id": ID, "flow": "article", "title": "An article", "version": 3, "status": "waiting_for_human", "revision": 4,
+        "id": ID, "flow": "article", "title": "An article", "topic": "Salt", "version": 3, "status": "waiting_for_human", "revision": 4,
         "requested_by": "dev", "created_at": AT, "updated_at": AT, "ended_at": AT, "pending_reviews": 1,
         "error": {"code": "MODEL_FAILED", "message": "m", "node": "draft"},
         "input": {"topic": "x"}, "state": {"draft": "y"}, "calls": {"check:2": {"a": 1}}, "output": {"draft": "y"},

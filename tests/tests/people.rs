@@ -35,8 +35,8 @@ async fn a_member_id_is_saved_without_undoing_what_the_person_has_changed_meanwh
     let changed = Notifications { rules: serde_json::from_value(rules).expect("rules"), ..now };
     let changed = ana.choose_notifications(None, &changed).await.expect("she changes them");
     member.send_keys("U024BE7LH").await?;
-    button(driver, "Save the member ID").await?.click().await?;
-    wait_for_text(driver, "The member ID of ana is saved.").await;
+    button(driver, "Save").await?.click().await?;
+    wait_for_text(driver, "ana is saved.").await;
     let expected = Notifications { slack_user_id: Some("U024BE7LH".to_owned()), ..changed };
     assert_eq!(ana.notifications(None).await.expect("her settings"), expected);
     browser.quit().await;

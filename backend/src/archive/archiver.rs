@@ -2,7 +2,8 @@
 //! in the background.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio::time::Instant;
 
 use super::folder::{Folder, FolderError, FolderLock};
 use super::piece::{Header, RunLine, Writer};
-use super::spool::Spool;
+use super::spool::{Spool, Spooled};
 use crate::audit::{Explained, Numbered, NumberingError, Trusted, numbers};
 use crate::background::{BackgroundTask, rest_after};
 use crate::clock::SharedClock;
@@ -57,7 +58,7 @@ pub enum ArchiveError {
     Commit(#[from] CommitError),
     /// An archive could not be written.
     #[error("an archive could not be written: {0}")]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
     /// The log or an archive is not what was sealed or recorded.
     #[error("{0}")]
     Broken(String),
@@ -212,11 +213,11 @@ impl Archiver {
         let rows = self.store.rows_of_runs(&ids).await?;
         let numbers = numbers(&self.store, &self.trusted, &mut self.explained, &rows).await?;
         let header = Header::new(self.store.log_id().to_owned(), self.store.last_archive().await? + 1, day.to_owned());
-        let mut writer = Writer::new(&header, Spool::new(self.folder.path()))?;
+        let mut writer = ArchiveWriter::new(&header, self.folder.path())?;
         let (mut entries, mut written) = (EntryNumbers::default(), Vec::new());
         let mut taken = Vec::new();
         for _ in 0..ids.len() {
-            if writer.length() >= LENGTH {
+            if writer.length >= LENGTH {
                 break;
             }
             let Some(run) = runs.pop_front() else { break };
@@ -240,7 +241,7 @@ impl Archiver {
         }
         let ended = || written.iter().map(|run| run.ended_at);
         let (Some(first_ended_at), Some(last_ended_at)) = (ended().min(), ended().max()) else { return Ok(0) };
-        let (mut archive, count) = (writer.finish()?.finish()?, written.len() as u64);
+        let (mut archive, count) = (writer.finish().await?, written.len() as u64);
         let file = format!("{day}.jsonl.gz");
         let position = self.store.end_of_archive_file(&file).await?;
         let entry = RunsArchived {
@@ -277,7 +278,7 @@ impl Archiver {
     /// Adds a run, unless it has changed meanwhile or cannot be read completely.
     async fn add(
         &self,
-        writer: &mut Writer<Spool>,
+        writer: &mut ArchiveWriter,
         run: &FinishedRun,
         numbers: &BTreeMap<i64, Vec<Numbered>>,
     ) -> Result<Added, ArchiveError> {
@@ -295,7 +296,8 @@ impl Archiver {
         };
         let WholeRun { state, steps, reviews, deliveries, mut rows } = whole;
         let ended_at = crate::engine::summary(&state).ended_at.unwrap_or(run.last_at);
-        writer.run(&RunLine { run: run.id, state, steps, reviews, deliveries })?;
+        let line = RunLine { run: run.id, state, steps, reviews, deliveries };
+        writer.write(move |writer| writer.run(&line)).await?;
         let mut written = Vec::new();
         loop {
             let row = match rows.next().await {
@@ -309,9 +311,9 @@ impl Archiver {
             };
             match numbers.get(&row.number) {
                 Some(numbers) if numbers.len() == row.entries.len() => {
-                    let numbers = || numbers.iter().map(|entry| entry.number);
-                    written.extend(numbers());
-                    writer.row(run.id, row, numbers())?;
+                    let (numbers, run): (Vec<_>, _) = (numbers.iter().map(|entry| entry.number).collect(), run.id);
+                    written.extend(&numbers);
+                    writer.write(move |writer| writer.row(run, row, numbers.into_iter())).await?;
                 }
                 // The run has changed meanwhile. Another pass will archive it.
                 _ => return Ok(Added::Part),
@@ -331,17 +333,52 @@ impl Archiver {
     }
 }
 
+/// A [`Writer`] that is used on threads for blocking work: compression takes long.
+struct ArchiveWriter {
+    /// `None` only while it is used on such a thread, and after a failure there.
+    writer: Option<Writer<Spool>>,
+    length: usize,
+}
+
+impl ArchiveWriter {
+    fn new(header: &Header, folder: &Path) -> io::Result<Self> {
+        let writer = Writer::new(header, Spool::new(folder))?;
+        Ok(Self { length: writer.length(), writer: Some(writer) })
+    }
+
+    async fn write(
+        &mut self,
+        write: impl FnOnce(&mut Writer<Spool>) -> io::Result<()> + Send + 'static,
+    ) -> Result<(), ArchiveError> {
+        let mut writer = self.writer.take().ok_or_else(failed)?;
+        let written = blocking(move || write(&mut writer).map(|()| writer));
+        let writer = written.await?;
+        self.length = writer.length();
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    async fn finish(mut self) -> Result<Spooled, ArchiveError> {
+        let writer = self.writer.take().ok_or_else(failed)?;
+        blocking(move || writer.finish()?.finish()).await
+    }
+}
+
+fn failed() -> io::Error {
+    io::Error::other("writing the archive failed before")
+}
+
 /// Formats the day of a time, in UTC: `2026-08-25`.
 fn day_of(at: Timestamp) -> String {
     at.to_string().chars().take(10).collect()
 }
 
 /// Runs work that waits for the disk on a thread for blocking work.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, FolderError> + Send + 'static,
+async fn blocking<T: Send + 'static, E: Into<ArchiveError> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, ArchiveError> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => Ok(done?),
+        Ok(done) => done.map_err(Into::into),
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => Err(ArchiveError::Broken("the server is stopping".to_owned())),

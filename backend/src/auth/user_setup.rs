@@ -6,14 +6,13 @@ use shared::access::{ADMIN, REVIEWER};
 use shared::api::{Erasure, NewUser, User, UserPatch};
 use shared::error::{Mistake, pointer};
 use shared::id::Username;
-use shared::notification::Notifications;
 
 use super::credential::credential;
 use super::{Error, Passwords, Secret};
 use crate::clock::SharedClock;
 use crate::store::{
-    Actor, Change, ChosenNotifications, CommitError, Committed, CredentialKind, FactorChange, NewUserRecord, Operation,
-    ProviderAccount, Store, UserChange,
+    Actor, Change, CommitError, Committed, CredentialKind, FactorChange, NewUserRecord, Operation, ProviderAccount,
+    Store, UserChange,
 };
 
 /// The lifetime of a login link.
@@ -95,6 +94,7 @@ pub async fn add_user(
         active: true,
         created_at: clock.now(),
         single_sign_on: false,
+        slack_user_id: None,
         stands_for: Vec::new(),
     };
     let creator = by.as_ref().map(|by| &by.principal.username);
@@ -126,10 +126,9 @@ pub async fn reset_second_factor(store: &Store, username: Username) -> Result<()
 
 /// Sets or removes a user's member ID in Slack at the server's terminal.
 pub async fn set_slack_user_id(store: &Store, username: Username, id: Option<String>) -> Result<(), Error> {
-    let known = store.notifications(&username).await?.unwrap_or_default();
-    let notifications = Notifications { slack_user_id: id, ..known };
-    let chosen = Box::new(ChosenNotifications { username, notifications });
-    store.commit(Change::by_server(Operation::ChooseNotifications(chosen))).await?;
+    let patch = UserPatch { slack_user_id: Some(id.unwrap_or_default()), ..UserPatch::default() };
+    let change = UserChange { username, patch, password_hash: None };
+    store.commit(Change::by_server(Operation::UpdateUser(Box::new(change)))).await?;
     Ok(())
 }
 
@@ -201,6 +200,7 @@ fn person(name: &str, display_name: Option<&str>, roles: &[&str], clock: &Shared
         active: true,
         created_at: clock.now(),
         single_sign_on: false,
+        slack_user_id: None,
         stands_for: Vec::new(),
     })
 }

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
@@ -13,6 +13,7 @@ use super::print;
 use crate::app;
 use crate::archive::{self, ArchiveError, Folder};
 use crate::audit::{FileCheck, Head, HeadFile, KeyError, SealKey, Seals, Trusted, verify, verify_file};
+use crate::clock::SharedClock;
 use crate::config::{Storage, StorageArgs};
 use crate::store::{Change, Operation};
 
@@ -70,56 +71,14 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     match command {
         AuditCommand::Verify { export: Some(path), public_keys, expect, archive: _, ignore_head: _, storage } => {
             let trusted = trusted(&Storage::resolve(&storage)?.0, &public_keys)?;
-            let shown = path.display();
-            let file = File::open(&path).with_context(|| format!("{shown} cannot be read"))?;
-            let checked = verify_file(BufReader::new(file), &trusted, expect.as_ref());
-            let FileCheck { check, part } = checked.with_context(|| format!("{shown} cannot be read"))?;
-            if check.valid && check.entries == 0 {
-                bail!("{shown} has no entries and proves nothing; was the export refused?");
-            }
-            report(&check)?;
-            if part {
-                print("This is a part of the audit log: it cannot be proven that no entry is missing from it.");
-                if expect.is_some() {
-                    bail!("a part of the audit log proves nothing about its end; export it whole, without a filter");
-                }
-            }
+            verify_export(&path, &trusted, expect.as_ref())?;
         }
         AuditCommand::Verify { export: None, public_keys, expect, archive, ignore_head, storage } => {
             let storage = Storage::resolve(&storage)?.0;
             let trusted = trusted(&storage, &public_keys)?;
             let kept = if ignore_head { None } else { HeadFile::at(storage.seal_head.clone()).read()? };
-            let expected: Vec<Head> = expect.into_iter().chain(kept.clone()).collect();
-            let store = app::open_to_read(&storage, clock).await?;
-            let with_files = archive.is_some();
-            let checked = match archive {
-                Some(folder) => {
-                    let folder = Folder::at(folder.unwrap_or_else(|| storage.archive.clone()));
-                    archive::verify(&store, &trusted, &expected, &folder).await
-                }
-                None => verify(&store, &trusted, &expected).await.map_err(ArchiveError::from),
-            };
-            store.close().await;
-            let checked = checked?;
-            let is_behind = |kept: &Head| {
-                let bad = checked.first_bad.as_ref();
-                bad.is_some_and(|bad| bad.what == Tampering::Cut && bad.seal == Some(kept.number))
-            };
-            if let Some(kept) = kept.filter(is_behind) {
-                let file = storage.seal_head.display();
-                print(&format!("expected head {kept} from {file}; for an older backup, use --ignore-head"));
-            }
-            report(&checked)?;
-            if checked.erased > 0 {
-                print(&format!("a person was erased from {} of them, as the audit log records", checked.erased));
-            }
-            match (checked.archived, with_files) {
-                (0, _) => {}
-                (archived, true) => print(&format!("{archived} of them are archived, and are in the files")),
-                (archived, false) => print(&format!(
-                    "{archived} of them are archived, as the audit log records; use --archive to check the files"
-                )),
-            }
+            let files = archive.map(|folder| Folder::at(folder.unwrap_or_else(|| storage.archive.clone())));
+            verify_database(&storage, clock, &trusted, expect, kept, files).await?;
         }
         AuditCommand::Accept { head, storage } => accept(&head, &Storage::resolve(&storage)?.0).await?,
         AuditCommand::Head { storage } => {
@@ -140,6 +99,66 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
             let (key, _) = if new { SealKey::renew(&path, &*clock)? } else { SealKey::open(&path, &*clock)? };
             print(&key.public().to_string());
         }
+    }
+    Ok(())
+}
+
+/// Verifies an export, without the database.
+fn verify_export(path: &Path, trusted: &Trusted, expect: Option<&Head>) -> anyhow::Result<()> {
+    let shown = path.display();
+    let file = File::open(path).with_context(|| format!("{shown} cannot be read"))?;
+    let checked = verify_file(BufReader::new(file), trusted, expect);
+    let FileCheck { check, part } = checked.with_context(|| format!("{shown} cannot be read"))?;
+    if check.valid && check.entries == 0 {
+        bail!("{shown} has no entries and proves nothing; was the export refused?");
+    }
+    report(&check)?;
+    if part {
+        print("This is a part of the audit log: it cannot be proven that no entry is missing from it.");
+        if expect.is_some() {
+            bail!("a part of the audit log proves nothing about its end; export it whole, without a filter");
+        }
+    }
+    Ok(())
+}
+
+/// Verifies the audit log in the database, and the archive files in the folder, if one is given. `kept` is the head in the file
+/// beside the key, if it counts.
+async fn verify_database(
+    storage: &Storage,
+    clock: SharedClock,
+    trusted: &Trusted,
+    expect: Option<Head>,
+    kept: Option<Head>,
+    files: Option<Folder>,
+) -> anyhow::Result<()> {
+    let expected: Vec<Head> = expect.into_iter().chain(kept.clone()).collect();
+    let store = app::open_to_read(storage, clock).await?;
+    let with_files = files.is_some();
+    let checked = match &files {
+        Some(folder) => archive::verify(&store, trusted, &expected, folder).await,
+        None => verify(&store, trusted, &expected).await.map_err(ArchiveError::from),
+    };
+    store.close().await;
+    let checked = checked?;
+    let is_behind = |kept: &Head| {
+        let bad = checked.first_bad.as_ref();
+        bad.is_some_and(|bad| bad.what == Tampering::Cut && bad.seal == Some(kept.number))
+    };
+    if let Some(kept) = kept.filter(is_behind) {
+        let file = storage.seal_head.display();
+        print(&format!("expected head {kept} from {file}; for an older backup, use --ignore-head"));
+    }
+    report(&checked)?;
+    if checked.erased > 0 {
+        print(&format!("a person was erased from {} of them, as the audit log records", checked.erased));
+    }
+    match (checked.archived, with_files) {
+        (0, _) => {}
+        (archived, true) => print(&format!("{archived} of them are archived, and are in the files")),
+        (archived, false) => print(&format!(
+            "{archived} of them are archived, as the audit log records; use --archive to check the files"
+        )),
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use shared::api::{Reason, RunQuery};
 use shared::id::RunId;
-use shared::run::{Run, RunStatus};
+use shared::run::{Ending, Run, RunStatus};
 
 use super::exit::Quit;
 use super::remote::ServerArgs;
@@ -19,6 +19,9 @@ pub enum RunCommand {
         /// Filter by status: running, waiting_for_human, completed, failed, cancelled
         #[arg(long, value_parser = parse_word::<RunStatus>)]
         status: Option<RunStatus>,
+        /// Filter failed runs by what stopped them: rejected, timed_out
+        #[arg(long, value_parser = parse_word::<Ending>)]
+        ending: Option<Ending>,
         /// Filter by flow
         #[arg(long)]
         flow: Option<String>,
@@ -53,8 +56,8 @@ pub enum RunCommand {
 /// Runs a `countersign run` command.
 pub async fn run(command: RunCommand) -> anyhow::Result<()> {
     match command {
-        RunCommand::List { status, flow, limit, cursor, server } => {
-            let mut query = RunQuery { status, flow, limit: Some(limit), cursor };
+        RunCommand::List { status, ending, flow, limit, cursor, server } => {
+            let mut query = RunQuery { status, ending, flow, limit: Some(limit), cursor };
             let api = server.client()?;
             let mut page = api.runs(&query).await.map_err(Quit::from)?;
             // A page may be empty although another one follows.

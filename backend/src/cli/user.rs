@@ -101,29 +101,21 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
         UserCommand::Add { username, roles, display_name, email, password_stdin: _, storage } => {
-            let password = password_of_stdin()?;
-            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
-            let new = NewUser { username, password, display_name, email, roles };
-            let added = auth::add_user(&store, &clock, &Passwords::new(clock.clone()), None, new).await;
-            store.close().await;
-            match added {
-                Ok(user) => print(&format!("{} may log in, with roles: {}", user.username, user.roles.join(", "))),
-                Err(error) => return Err(error.into()),
-            }
+            let new = NewUser { username, password: password_of_stdin()?, display_name, email, roles };
+            let passwords = Passwords::new(clock.clone());
+            let add = async |store: &Store| auth::add_user(store, &clock, &passwords, None, new).await;
+            let user = in_database(&storage, &clock, add).await??;
+            print(&format!("{} may log in, with roles: {}", user.username, user.roles.join(", ")));
         }
         UserCommand::Password { username, password_stdin: _, storage } => {
-            let password = password_of_stdin()?;
-            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
-            let passwords = Passwords::new(clock.clone());
-            let set = auth::set_password(&store, &passwords, &username, password).await;
-            store.close().await;
-            set?;
+            let (password, passwords) = (password_of_stdin()?, Passwords::new(clock.clone()));
+            let set = async |store: &Store| auth::set_password(store, &passwords, &username, password).await;
+            in_database(&storage, &clock, set).await??;
             print(&format!("{username} has a new password; their earlier sessions and tokens have ended"));
         }
         UserCommand::ResetSecondFactor { username, storage } => {
-            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
-            let removed = auth::reset_second_factor(&store, username.clone()).await;
-            store.close().await;
+            let remove = async |store: &Store| auth::reset_second_factor(store, username.clone()).await;
+            let removed = in_database(&storage, &clock, remove).await?;
             removed.with_context(|| format!("the second factor of {username}"))?;
             print(&format!("{username} can log in without a second factor"));
         }
@@ -132,61 +124,77 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
                 bail!("a member ID in Slack looks like U024BE7LH");
             }
             let done = if member.is_some() { "is known in Slack" } else { "is no longer known in Slack" };
-            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
-            let set = auth::set_slack_user_id(&store, username.clone(), member).await;
-            store.close().await;
-            set.with_context(|| format!("the member ID of {username}"))?;
+            let set = async |store: &Store| auth::set_slack_user_id(store, username.clone(), member).await;
+            in_database(&storage, &clock, set).await?.with_context(|| format!("the member ID of {username}"))?;
             print(&format!("{username} {done}"));
         }
         UserCommand::SingleSignOn { username, subject, remove: _, storage } => {
-            let (storage, file) = Storage::resolve(&storage)?;
-            let account = match subject {
-                None => None,
-                Some(subject) => {
-                    let oidc = file.oidc.context("the settings name no identity provider; add [oidc]")?;
-                    Some(ProviderAccount { issuer: oidc.issuer, subject })
-                }
-            };
-            let by = if account.is_some() { "the identity provider" } else { "a password, once it is set" };
-            let store = open(&storage, &clock).await?;
-            let linked = auth::link_account(&store, username.clone(), account).await;
-            store.close().await;
-            linked.with_context(|| format!("the account of {username}"))?;
-            print(&format!("{username} signs in with {by}; their earlier sessions and tokens have ended"));
+            link(username, subject, &storage, &clock).await?;
         }
-        UserCommand::Erase { username, storage } => {
-            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
-            let erased = auth::erase_user(&store, username.clone()).await;
-            store.close().await;
-            let erasure = erased.with_context(|| format!("the personal data of {username}"))?;
-            print(&format!("{username} is now {}", erasure.username));
-            if !erasure.done {
-                print("a server on this database erases everything else that names them, within minutes");
-            }
-            if erasure.archived_runs > 0 {
-                print(&format!("{} of their runs are archived; the files still name them", erasure.archived_runs));
-            }
-        }
+        UserCommand::Erase { username, storage } => erase(username, &storage, &clock).await?,
         UserCommand::Link { username, storage } => {
-            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
-            let known = store.user(&username).await?;
-            let link = match known {
-                Some(_) => auth::login_link(&store, &clock, username.clone()).await,
+            let link = async |store: &Store| match store.user(&username).await? {
+                Some(_) => Ok(auth::login_link(store, &clock, username.clone()).await?),
                 None => bail!("there is no user named {username}"),
             };
-            store.close().await;
-            print(&format!("/login#token={}", link?));
+            let secret = in_database(&storage, &clock, link).await??;
+            print(&format!("/login#token={secret}"));
         }
     }
     Ok(())
 }
 
-/// Opens the database. Fails if no server has created it yet, so that no user is added to a new one by mistake.
-async fn open(storage: &Storage, clock: &SharedClock) -> anyhow::Result<Store> {
+/// Links a user to an account at the identity provider; without a `subject`, removes the link.
+async fn link(
+    username: Username,
+    subject: Option<String>,
+    storage: &StorageArgs,
+    clock: &SharedClock,
+) -> anyhow::Result<()> {
+    let account = match subject {
+        None => None,
+        Some(subject) => {
+            let (_, file) = Storage::resolve(storage)?;
+            let oidc = file.oidc.context("the settings name no identity provider; add [oidc]")?;
+            Some(ProviderAccount { issuer: oidc.issuer, subject })
+        }
+    };
+    let by = if account.is_some() { "the identity provider" } else { "a password, once it is set" };
+    let link = async |store: &Store| auth::link_account(store, username.clone(), account).await;
+    in_database(storage, clock, link).await?.with_context(|| format!("the account of {username}"))?;
+    print(&format!("{username} signs in with {by}; their earlier sessions and tokens have ended"));
+    Ok(())
+}
+
+async fn erase(username: Username, storage: &StorageArgs, clock: &SharedClock) -> anyhow::Result<()> {
+    let erase = async |store: &Store| auth::erase_user(store, username.clone()).await;
+    let erased = in_database(storage, clock, erase).await?;
+    let erasure = erased.with_context(|| format!("the personal data of {username}"))?;
+    print(&format!("{username} is now {}", erasure.username));
+    if !erasure.done {
+        print("a server on this database erases everything else that names them, within minutes");
+    }
+    if erasure.archived_runs > 0 {
+        print(&format!("{} of their runs are archived; the files still name them", erasure.archived_runs));
+    }
+    Ok(())
+}
+
+/// Opens the database, does `work`, and closes it, also if the work has failed. Fails if no server has created the
+/// database yet, so that no user is added to a new one by mistake.
+async fn in_database<T>(
+    storage: &StorageArgs,
+    clock: &SharedClock,
+    work: impl AsyncFnOnce(&Store) -> T,
+) -> anyhow::Result<T> {
+    let (storage, _) = Storage::resolve(storage)?;
     if !Store::may_exist(&storage.database) {
         bail!("there is no database at {}; start a server first, or name its folder with --data", storage.database);
     }
-    Ok(app::open_to_write(storage, clock.clone()).await?.0)
+    let store = app::open_to_write(&storage, clock.clone()).await?.0;
+    let done = work(&store).await;
+    store.close().await;
+    Ok(done)
 }
 
 fn password_of_stdin() -> anyhow::Result<String> {

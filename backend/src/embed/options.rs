@@ -179,17 +179,7 @@ impl Options {
             None => None,
         };
         let clock = app::system_clock();
-        let env = app::flow_env();
-        let longest_grant = self.settings.longest_grant.map_or(store::LONGEST_GRANT, |span| span.0);
-        let options =
-            store::Options { readers: READERS, env, longest_grant, ..store::Options::new(url, clock.clone()) };
-        let (store, callbacks) = match &self.settings.seal_key {
-            Some(path) => {
-                let (store, key, _) = app::open_record(path, options).await?;
-                (store, Some(CallbackKey::new(key.callback_key())))
-            }
-            None => (Store::open(options).await?, None),
-        };
+        let (store, callbacks) = open_store(&self.settings, url, &clock).await?;
         let reach =
             Reach { terminal: people.iter().any(|person| person.via == Via::Cli), ..app::reach(&self.settings, true) };
         let known = people.iter().map(|person| (person.username.clone(), person.roles.clone()));
@@ -248,6 +238,24 @@ impl Options {
     }
 }
 
+/// Opens the store, with the key of callbacks if the settings name a file for it.
+async fn open_store(
+    settings: &config::SettingsFile,
+    url: String,
+    clock: &SharedClock,
+) -> Result<(Store, Option<CallbackKey>), StartError> {
+    let env = app::flow_env();
+    let longest_grant = settings.longest_grant.map_or(store::LONGEST_GRANT, |span| span.0);
+    let options = store::Options { readers: READERS, env, longest_grant, ..store::Options::new(url, clock.clone()) };
+    Ok(match &settings.seal_key {
+        Some(path) => {
+            let (store, key, _) = app::open_record(path, options).await?;
+            (store, Some(CallbackKey::new(key.callback_key())))
+        }
+        None => (Store::open(options).await?, None),
+    })
+}
+
 impl NewPerson {
     fn named(self) -> Result<Arc<Person>, shared::id::InvalidName> {
         let roles = with_reviewer(self.roles);
@@ -284,6 +292,7 @@ async fn add_people(
             active: true,
             created_at: clock.now(),
             single_sign_on: false,
+            slack_user_id: None,
             stands_for: Vec::new(),
         };
         let record = Box::new(NewUserRecord { user, password_hash: None });

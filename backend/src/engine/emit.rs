@@ -7,7 +7,7 @@ use shared::grant::Grant;
 use shared::id::{ReviewId, Username};
 use shared::log::{
     EventData, GrantUsed, GuardrailFired, ModelAnswered, ModelCall, OfGrant, OfReview, OfStep, ReviewChange,
-    ReviewUpdated, ReviewViewed, StepCompleted, StepRetrying, ToolExecuted,
+    ReviewUpdated, StepCompleted, StepRetrying, ToolExecuted,
 };
 use shared::review::Review;
 use shared::run::{AgentCall, Step};
@@ -115,13 +115,6 @@ impl Builder<'_> {
     pub(super) fn emit_updated(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
         let data = EventData::ReviewUpdated(ReviewUpdated { review: readable(review), change });
         self.emit(Some(review.id), actor, data);
-    }
-
-    /// Emits that a person opened a review: its revision, and the digest of what it showed.
-    pub(super) fn emit_viewed(&mut self, review: &Review, actor: Username) {
-        let (title, revision, digest) = (review.title.clone(), review.revision, review.digest.clone());
-        let data = EventData::ReviewViewed(ReviewViewed { title, revision, digest });
-        self.emit(Some(review.id), Some(actor), data);
     }
 
     /// Emits that a grant was given.

@@ -11,6 +11,7 @@ use shared::decision::{DecisionRequest, ProgramAnswer, Via};
 use shared::error::{FlowCode, RunError};
 use shared::feedback::{Feedback, NewFeedback};
 use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
+use shared::log::ReviewViewed;
 use shared::run::Context;
 use shared::time::Span;
 
@@ -224,6 +225,9 @@ pub enum Input {
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
         by: Principal,
+        /// What they were shown, which may have changed since. `None` in older logs: what the review is now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<ReviewViewed>,
     },
 }
 

@@ -225,6 +225,18 @@ pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
     }
 }
 
+/// Returns the schema of a tool's arguments for models: without what is accepted, but has no effect.
+pub(super) fn offered(tool: &Tool) -> Option<Value> {
+    let mut schema = parameters(tool)?.into_owned();
+    if tool.parameters.is_none()
+        && tool.kind == ToolKind::Builtin(Builtin::Handoff)
+        && let Some(properties) = schema["properties"].as_object_mut()
+    {
+        properties.remove("timeout");
+    }
+    Some(schema)
+}
+
 /// Whether a tool is the builtin `sleep`.
 pub(super) fn is_sleep(tool: &Tool) -> bool {
     tool.kind == ToolKind::Builtin(Builtin::Sleep)

@@ -2,6 +2,7 @@
 
 use shared::JsonMap;
 use shared::error::Mistake;
+use shared::topic::topic;
 
 use super::builder::Builder;
 use super::event::RunChange;
@@ -28,6 +29,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         id: launch.run,
         flow: launch.flow,
         title: flow.flow.title().to_owned(),
+        topic: topic(&input),
         version: launch.version,
         revision: 0,
         requested_by: launch.requested_by.clone(),

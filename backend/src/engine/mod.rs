@@ -201,7 +201,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         Input::Comment { review, by, via, text } => builder.comment(review, &by, via, text),
         Input::Withdraw { review, by, via, reason } => builder.take_back(review, &by, via, reason.as_deref()),
         Input::Feedback { by, involvement, feedback } => builder.take_feedback(&by, involvement, feedback),
-        Input::View { review, by } => builder.viewed(review, &by),
+        Input::View { review, by, seen } => builder.viewed(review, &by, seen),
     }
 }
 

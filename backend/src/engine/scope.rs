@@ -12,7 +12,7 @@ use shared::run::Step;
 
 use super::item;
 use super::state::RunState;
-use crate::flow::{ANY, Compiled, Scope};
+use crate::flow::{ANY, Compiled, Scope, own_key};
 
 /// What one visit adds to the names that every node sees.
 #[derive(Debug, Clone, Copy, Default)]
@@ -141,7 +141,7 @@ pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<Strin
     if node.write_keys.as_ref().is_some_and(|keys| keys.is_empty() || named().next().is_some()) {
         return named().collect();
     }
-    let own = || vec![own_key(id)];
+    let own = || vec![own_key(id.own())];
     match &node.kind {
         NodeKind::Set(values) => values.keys().cloned().collect(),
         NodeKind::Router(_) => Vec::new(),
@@ -165,11 +165,7 @@ pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<Strin
 
 /// Returns the key for a node's result: the key with the node's name if it may write that, or else its first write key.
 pub(super) fn result_key(flow: &Compiled, id: &NodeId, node: &Node) -> Option<String> {
-    let own = own_key(id);
+    let own = own_key(id.own());
     let mut keys = write_keys(flow, id, node);
     if keys.contains(&own) { Some(own) } else { (!keys.is_empty()).then(|| keys.swap_remove(0)) }
-}
-
-fn own_key(id: &NodeId) -> String {
-    id.own().replace('-', "_")
 }

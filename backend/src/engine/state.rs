@@ -26,6 +26,9 @@ pub struct RunState {
     pub flow: FlowId,
     /// The flow's title when the run started.
     pub title: String,
+    /// What the input is about, as lists show it. It is kept, since lists are read without large values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
     /// The flow's version.
     pub version: u32,
     /// The number of transitions so far.

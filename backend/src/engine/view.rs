@@ -39,6 +39,7 @@ pub fn summary(state: &RunState) -> RunSummary {
         id: state.id,
         flow: state.flow.clone(),
         title: state.title.clone(),
+        topic: state.topic.clone(),
         version: state.version,
         status: status(state),
         revision: state.revision,

@@ -18,7 +18,7 @@ use super::ask::{JUDGE_ANSWER, composed, judge_of, program_of};
 use super::conversation::{Conversation, Message, Purpose, ToolCall};
 use super::digest;
 use super::input::TaskFailure;
-use super::invoke::parameters;
+use super::invoke::offered;
 use super::phase::{Branch, Phase, is_due};
 use super::question::{Asked, Question};
 use super::request;
@@ -222,7 +222,7 @@ fn turn(state: &RunState, step: &Step, conversation: &Conversation, model: Strin
 fn tools(flow: &Compiled, names: Vec<String>) -> Vec<ToolSpec> {
     let tools = names.into_iter().filter_map(|name| {
         let tool = flow.tool(&name)?;
-        let parameters = parameters(&tool).map(Cow::into_owned);
+        let parameters = offered(&tool);
         let mcp = match &tool.kind {
             ToolKind::Mcp(mcp) => Some(mcp.clone()),
             _ => None,

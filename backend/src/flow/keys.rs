@@ -31,6 +31,12 @@ pub fn refused(key: &str) -> Option<String> {
     }
 }
 
+/// Returns the key to which a node's result goes if it is among its `write_keys`: that of its name, with `_` for `-`,
+/// which no key has. A node that writes the key of its name by default must be called like that.
+pub fn own_key(id: &str) -> String {
+    id.replace('-', "_")
+}
+
 /// Returns the keys that a node may write, each with the place that names it. If the node may write any key, [`ANY`] is
 /// included in addition to the keys that it always writes.
 pub fn writes(flow: &Flow, id: &str, node: &Node) -> Vec<(String, String)> {
@@ -59,6 +65,7 @@ fn written_by_default(flow: &Flow, id: &str, node: &Node, base: &str) -> Vec<(St
         }
         NodeKind::Human(human) if human.has_options() => Vec::new(),
         NodeKind::Router(_) => Vec::new(),
+        // A name that is no key is refused there, so it is not turned into one.
         _ => vec![(base.to_owned(), id.to_owned())],
     }
 }

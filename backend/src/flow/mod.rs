@@ -46,7 +46,7 @@ pub(crate) use condition::Conditions;
 pub use fixed_host::{has_fixed_host, host_of};
 pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
-pub use keys::ANY;
+pub use keys::{ANY, own_key};
 pub use schema_embedding::{embed, has_references, reference};
 #[cfg(test)]
 pub(crate) use stack::RESERVED;

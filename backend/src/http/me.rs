@@ -11,13 +11,19 @@ use super::AppState;
 use super::api::{Api, OperationDoc};
 use super::caller::Known;
 use super::problem::Result;
+use crate::auth::Identity;
 
 pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/me", OperationDoc::new("Get the caller, with their roles").answer::<User>(), get);
 }
 
-/// Returns the caller with the roles of this call: a token may have fewer than its creator.
 async fn get(State(state): State<AppState>, Known(identity): Known) -> Result<Json<User>> {
+    Ok(Json(user_of(&state, &identity).await?))
+}
+
+/// Returns a caller with the roles of their session or token, of which a token may have fewer than its creator, and
+/// with the people whom they stand in for.
+pub(super) async fn user_of(state: &AppState, identity: &Identity) -> Result<User> {
     let principal = &identity.principal;
     let person = state.store.user(&principal.username).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
     let mut user = person.user;
@@ -26,5 +32,5 @@ async fn get(State(state): State<AppState>, Known(identity): Known) -> Result<Js
     if !principal.roles.iter().eq(own.iter().copied()) {
         user.roles = principal.roles.iter().cloned().collect();
     }
-    Ok(Json(user))
+    Ok(user)
 }

@@ -23,6 +23,9 @@ use crate::store::{self, ChosenNotifications};
 /// The longest delay of a rule.
 const MAX_AFTER: Duration = Duration::from_hours(30 * 24);
 
+/// The mistake in something that is no member ID in Slack.
+pub(super) const NO_SLACK_USER_ID: &str = "must be the member ID from the profile in Slack, such as U024BE7LH";
+
 const DELIVERIES: List = List("deliveries");
 
 pub(super) fn mount(api: &mut Api) {
@@ -126,7 +129,7 @@ fn checked(chosen: Notifications) -> Result<Notifications> {
         }
     }
     if chosen.slack_user_id.as_deref().is_some_and(|id| !is_slack_user_id(id)) {
-        wrong("/slack_user_id".to_owned(), "must be the member ID from the profile in Slack, such as U024BE7LH");
+        wrong("/slack_user_id".to_owned(), NO_SLACK_USER_ID);
     }
     if chosen.email.as_deref().is_some_and(|address| !is_address(address)) {
         wrong("/email".to_owned(), "must be an address such as ana@example.org");

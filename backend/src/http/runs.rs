@@ -14,7 +14,7 @@ use shared::run::{Context, Report, Run, RunSummary};
 
 use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params, limit};
-use super::pagination::{List, Paging};
+use super::pagination::List;
 use super::problem::{Result, unexpected};
 use super::{Caller, Write};
 use crate::clock::Moment;
@@ -22,6 +22,7 @@ use crate::engine::{self, Input};
 use crate::store::{self, Committed, FoundRun, Store};
 
 const RUNS: List = List("runs");
+const RUN_REVIEWS: List = List("run reviews");
 
 /// The query of `GET /api/v1/runs/{id}/reviews`, which lists the reviews of a run, newest first.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
@@ -91,10 +92,10 @@ async fn reviews(
     Id(id): Id<RunId>,
     Params(RunReviews { status, limit, cursor }): Params<RunReviews>,
 ) -> Result<Json<Page<Review>>> {
-    let (_, mut items) = visible_with_reviews(&caller, id).await?;
-    items.retain(|review| status.is_none_or(|status| review.status == status));
-    let paging = Paging { limit, cursor };
-    Ok(Json(List("run reviews").newest(items, paging, |review| (review.created_at, review.id))?))
+    let (limit, cursor) = (body::limit(limit)?, RUN_REVIEWS.place(cursor)?);
+    visible(&caller, id).await?;
+    let page = caller.state.store.page_of_run(caller.principal(), id, status, limit, cursor.as_deref()).await?;
+    Ok(Json(RUN_REVIEWS.page(page)))
 }
 
 async fn cancel(

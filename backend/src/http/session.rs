@@ -5,7 +5,6 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use shared::access::Principal;
 use shared::api::{LinkSecret, LoginRequest, User};
 use shared::single_sign_on::LoginWays;
 
@@ -14,6 +13,7 @@ use super::api::{Api, OperationDoc};
 use super::body::Json;
 use super::caller::InSession;
 use super::cookies::{Cookies, SESSION_PATH as PATH};
+use super::me::user_of;
 use super::origin::came_over_https;
 use super::problem::Result;
 use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE};
@@ -58,11 +58,11 @@ async fn post(
             state.authenticator.redeem(&token, attempt).await?
         }
     };
-    let roles = login.user.roles.iter().cloned().collect();
-    state.edge.budgets.count(&Principal::new(login.user.username.clone(), roles), state.clock.uptime());
+    let identity = state.authenticator.look_up(login.session.digest()).await?;
+    state.edge.budgets.count(&identity.principal, state.clock.uptime());
     let life = state.authenticator.policy().session_life;
     let secure = is_https(&state, &headers);
-    let mut response = axum::Json(login.user).into_response();
+    let mut response = axum::Json(user_of(&state, &identity).await?).into_response();
     Cookies::session(secure, login.session.expose(), life).put(&mut response);
     if let Some(browser) = login.browser {
         Cookies::one(secure, BROWSER_COOKIE, browser.expose(), PATH, BROWSER_LIFE).put(&mut response);

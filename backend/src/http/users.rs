@@ -10,10 +10,12 @@ use shared::id::Username;
 use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params};
 use super::idempotency::RequestKey;
+use super::notifications::NO_SLACK_USER_ID;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{Caller, Write};
 use crate::auth::{add_user, check_roles, check_text, known_of};
+use crate::notify::is_slack_user_id;
 use crate::store::{self, Committed, FactorChange, UserChange};
 
 pub(super) fn mount(api: &mut Api) {
@@ -29,7 +31,11 @@ pub(super) fn mount(api: &mut Api) {
 
 async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<User>>> {
     caller.may(Act::ManagePeople)?;
-    let items = caller.state.store.users().await?;
+    let mut items = caller.state.store.users().await?;
+    let mut slack_user_ids = caller.state.store.slack_user_ids().await?;
+    for user in &mut items {
+        user.slack_user_id = slack_user_ids.remove(user.username.as_str());
+    }
     Ok(Json(List("users").by_name(items, paging, |user| user.username.to_string())?))
 }
 
@@ -95,6 +101,12 @@ async fn update(
     }
     check_text("/display_name", patch.display_name.as_deref())?;
     check_text("/email", patch.email.as_deref())?;
+    if let Some(id) = &mut patch.slack_user_id {
+        *id = id.trim().to_owned();
+        if !id.is_empty() && !is_slack_user_id(id) {
+            return Err(Problem::invalid("/slack_user_id", NO_SLACK_USER_ID).into());
+        }
+    }
     let (key, password_hash) = match patch.password.take() {
         Some(password) => {
             let person = caller.state.store.user(&username).await?.ok_or_else(|| Problem::new(Code::NotFound))?;

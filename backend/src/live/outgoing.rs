@@ -89,7 +89,8 @@ fn concerned(entry: &Entry) -> Option<ConcernedPerson> {
         }
         Some(EventData::DeputyNamed(named) | EventData::DeputyRemoved(named)) => (Some(named.deputy), true),
         Some(EventData::SessionEnded(ended)) => (Some(ended.username), false),
-        Some(EventData::TokenRevoked(_)) => (None, false),
+        // Without an owner, in entries of older versions, it is anyone's.
+        Some(EventData::TokenRevoked(revoked)) => (revoked.owner, false),
         Some(_) => return None,
         // An entry that this version cannot read may change anyone's rights.
         None => (None, true),

@@ -1,13 +1,21 @@
-//! Fills in the columns for the queue and the statistics of reviews that an earlier version stored.
+//! Fills in what the migrations cannot: the columns for the queue and the statistics of reviews that an earlier version
+//! stored, and the endings of its failed runs.
+
+use shared::run::Ending;
+use uuid::Uuid;
 
 use super::blobs::Blobs;
 use super::db::{Arg, Conn, Db, Sql};
+use super::runs::RUNS_BY_STATUS;
 use super::{Error, queue, search, statistics, stored_review};
 
-/// The number of reviews per transaction.
+/// The number of reviews or runs per transaction.
 const BATCH: u32 = 500;
 
-/// Fills in all reviews that lack the columns.
+/// The word under which a migration lists failed runs whose ending is not known.
+const UNSORTED: &str = "unsorted";
+
+/// Fills in all reviews that lack the columns, and lists all failed runs by their endings.
 pub(super) async fn all(db: &Db) -> Result<(), Error> {
     let mut filled = 0;
     loop {
@@ -19,7 +27,29 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
     if filled > 0 {
         tracing::info!(reviews = filled, "added the reviews of an earlier version to the queue and the statistics");
     }
+    while db.write(endings).await? > 0 {}
     Ok(())
+}
+
+/// Lists up to [`BATCH`] failed runs by their endings, and returns how many.
+async fn endings(mut conn: Conn) -> Result<usize, Error> {
+    let sql = Sql::new("SELECT created_at, id FROM runs_by_status WHERE status = ").bind(UNSORTED);
+    let sql = sql.push(" ORDER BY created_at, id LIMIT ").bind(BATCH);
+    let rows = conn.fetch(if conn.locks_rows() { sql.push(" FOR UPDATE") } else { sql }).await?;
+    let row = |word: &str, at: i64, id: Uuid| vec![word.into(), at.into(), id.into()];
+    let (mut ids, mut left) = (Vec::new(), Vec::new());
+    for found in &rows {
+        let (at, id) = (found.int(0)?, found.uuid(1)?);
+        ids.push(id);
+        left.push(row(UNSORTED, at, id));
+    }
+    let runs = conn.summaries(&ids).await?;
+    let known = runs.iter().filter_map(|run| Some((Ending::of(run.error.as_ref())?, run)));
+    let listed = known.map(|(ending, run)| row(ending.as_str(), run.created_at.0, run.id.0)).collect();
+    conn.delete_rows(&RUNS_BY_STATUS, left).await?;
+    conn.insert(&RUNS_BY_STATUS, listed, " ON CONFLICT DO NOTHING").await?;
+    conn.commit().await?;
+    Ok(rows.len())
 }
 
 /// Fills in up to [`BATCH`] reviews, and returns how many.

@@ -153,7 +153,7 @@ pub enum Operation {
     /// Adds a person. Returns [`Committed::User`]; `CommitError::Conflict` if the name is taken.
     CreateUser(Box<NewUserRecord>),
     /// Changes a person. A new password or a deactivation ends their sessions, tokens and links; a new password also
-    /// removes their Slack member ID; a deactivation or a lost role revokes their grants. Returns [`Committed::User`].
+    /// removes their Slack member ID, unless another one is given; a deactivation or a lost role revokes their grants. Returns [`Committed::User`].
     UpdateUser(Box<UserChange>),
     /// Makes a person the deputy of another. Returns [`Committed::Deputy`].
     NameDeputy(Box<Deputyship>),
@@ -262,6 +262,14 @@ impl UserChange {
     /// Whether the person may lose rights.
     pub fn takes_rights(&self) -> bool {
         self.patch.active == Some(false) || self.patch.roles.is_some()
+    }
+
+    /// The new member ID in Slack, if it changes: what it lets somebody do ends with their other access.
+    pub fn slack_user_id(&self) -> Option<Option<&str>> {
+        match &self.patch.slack_user_id {
+            Some(id) => Some(Some(id.as_str()).filter(|id| !id.is_empty())),
+            None => self.password_hash.is_some().then_some(None),
+        }
     }
 
     /// Whether an admin would no longer be one.

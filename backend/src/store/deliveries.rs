@@ -177,12 +177,19 @@ impl Store {
         Ok((u32::try_from(row.int(0)?).unwrap_or(u32::MAX), row.int_opt(1)?.map(Timestamp)))
     }
 
-    /// Returns the messages about a review that can still be changed.
+    /// Returns the messages about a review that can still be changed. Those that this version cannot read are left out,
+    /// so that they do not keep others from being sent.
     pub async fn messages(&self, review: ReviewId, kind: DeliveryKind) -> Result<Vec<StoredDelivery>, Error> {
         let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM deliveries WHERE review_id = ").bind(review.0);
         let sql = sql.push(" AND channel = ").bind(kind.as_str()).push(" AND status = 'sent' AND receipt IS NOT NULL");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
-        rows.iter().map(stored).collect()
+        let read = rows.iter().filter_map(|row| {
+            let unread = |error: &Error| {
+                tracing::error!(%error, %review, delivery = ?row.uuid(0).ok(), "a message cannot be read, and stays as it is");
+            };
+            stored(row).inspect_err(unread).ok()
+        });
+        Ok(read.collect())
     }
 
     /// Returns the message with this receipt, if reactions to it decide: its review, its target, and what it shows.

@@ -1,5 +1,7 @@
 //! The notification settings of people.
 
+use std::collections::HashMap;
+
 use shared::notification::Notifications;
 
 use super::batch::Table;
@@ -29,6 +31,13 @@ impl Store {
         Ok(read.collect())
     }
 
+    /// Returns the Slack member IDs of people, by their names.
+    pub async fn slack_user_ids(&self) -> Result<HashMap<String, String>, Error> {
+        let sql = Sql::new("SELECT username, slack_user_id FROM notifications WHERE slack_user_id IS NOT NULL");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
+    }
+
     /// Returns the person whose Slack member ID this is, if any.
     pub async fn person_of_slack(&self, slack_user_id: &str) -> Result<Option<UserRecord>, Error> {
         let sql = Sql::new("SELECT ")
@@ -51,15 +60,20 @@ impl Conn {
         rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
     }
 
-    /// Returns the notification settings of these people. One that cannot be read is missing.
+    /// Returns the notification settings of these people. Of settings that cannot be read, only the Slack member ID is
+    /// left, so that it can be removed.
     pub async fn notifications_of<'a>(
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<(String, Notifications)>, Error> {
-        let sql = Sql::new("SELECT username, body FROM notifications WHERE username IN (");
+        let sql = Sql::new("SELECT username, body, slack_user_id FROM notifications WHERE username IN (");
         let rows = self.fetch(sql.list(names).push(")")).await?;
-        let read = rows.iter().filter_map(|row| Some((row.text(0).ok()?, readable(row, 1)?)));
-        Ok(read.collect())
+        let read = rows.iter().map(|row| {
+            let slack_user_id = row.text_opt(2)?;
+            let rest = || Notifications { slack_user_id, ..Notifications::default() };
+            Ok((row.text(0)?, readable(row, 1).unwrap_or_else(rest)))
+        });
+        read.collect()
     }
 }
 

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::batch::Table;
 use super::cursor::ListPlace;
-use super::db::{Arg, Conn, Row, Sql};
+use super::db::{Arg, Conn, Db, Row, Sql};
 use super::driver_error::DriverError;
 use super::log_index::{ReviewSearch, WordIndex, padded};
 use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
@@ -345,30 +345,31 @@ async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, A
     read.collect()
 }
 
+/// Returns some classes without pending reviews. Reads the whole queue, so it is not done by a writer.
+pub(super) async fn unused_classes(db: &Db) -> Result<Vec<Uuid>, DriverError> {
+    // Both databases hash or sort for EXCEPT.
+    let sql = Sql::new("SELECT class FROM classes EXCEPT SELECT class FROM queue LIMIT ").bind(FORGOTTEN_AT_ONCE);
+    db.read().await?.fetch(sql).await?.iter().map(|row| row.uuid(0)).collect()
+}
+
 impl Conn {
-    /// Removes some classes without pending reviews. Returns whether there may be more. This must be the first
-    /// statement of a transaction, since writers of reviews take the lock on `classes` before any row that the clean-up
-    /// locks.
-    pub async fn forget_classes(&mut self) -> Result<bool, DriverError> {
-        // Read without a lock, since the queue may be large. Both databases hash or sort for EXCEPT.
-        let unused =
-            Sql::new("SELECT class FROM classes EXCEPT SELECT class FROM queue LIMIT ").bind(FORGOTTEN_AT_ONCE);
-        let unused = self.fetch(unused).await?.iter().map(|row| row.uuid(0)).collect::<Result<Vec<_>, _>>()?;
+    /// Removes those of these classes that still have no pending reviews. Returns whether there may be more. This must be
+    /// the first statement of a transaction, since writers of reviews take the lock on `classes` before any row that the
+    /// clean-up locks.
+    pub async fn forget_classes(&mut self, unused: &[Uuid]) -> Result<bool, DriverError> {
         if unused.is_empty() {
             return Ok(false);
         }
-        let more = unused.len() >= FORGOTTEN_AT_ONCE as usize;
-        let sql = Sql::new("DELETE FROM classes WHERE class IN (").list(unused).push(")");
-        if !self.is_postgres() {
-            self.execute(sql).await?;
-            return Ok(more);
+        if self.is_postgres() {
+            // Whoever adds a row to the queue has written its class in the same transaction, and so holds a lock on this
+            // table. With the table locked, rows that were added meanwhile are checked again.
+            self.execute(Sql::new("SET LOCAL lock_timeout = '1s'")).await?;
+            self.execute(Sql::new("LOCK TABLE classes IN EXCLUSIVE MODE")).await?;
         }
-        // Whoever adds a row to the queue has written its class in the same transaction, and so holds a lock on this
-        // table. With the table locked, rows that were added meanwhile are checked again.
-        self.execute(Sql::new("SET LOCAL lock_timeout = '1s'")).await?;
-        self.execute(Sql::new("LOCK TABLE classes IN EXCLUSIVE MODE")).await?;
-        self.execute(sql.push(" AND NOT EXISTS (SELECT 1 FROM queue q WHERE q.class = classes.class)")).await?;
-        Ok(more)
+        let sql = Sql::new("DELETE FROM classes WHERE class IN (").list(unused.iter().copied());
+        let sql = sql.push(") AND class NOT IN (SELECT q.class FROM queue q WHERE q.class IN (");
+        self.execute(sql.list(unused.iter().copied()).push("))")).await?;
+        Ok(unused.len() >= FORGOTTEN_AT_ONCE as usize)
     }
 
     /// Returns the classes whose outlines match; some of them may no longer be in use.

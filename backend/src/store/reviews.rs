@@ -1,17 +1,18 @@
 //! Reviews: single ones, those of a run, and lists of those that a caller may see. `queue` lists pending reviews, and
 //! `review_list` the others, or all.
 
-use shared::access::Principal;
+use shared::access::{Act, Principal, access};
 use shared::api::{Page, ReviewQuery};
 use shared::id::{ReviewId, RunId};
 use shared::inbox::ReviewOrder;
 use shared::review::{Review, ReviewStatus};
 
 use super::blobs::Blobs;
+use super::cursor::ListPlace;
 use super::db::{Conn, Sql};
-use super::page_bytes::PageBytes;
+use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::queue_place::QueuePosition;
-use super::stored_review::select;
+use super::stored_review::{select, visible_to};
 use super::{Error, Pending, Store, queue, review_list};
 
 impl Store {
@@ -51,6 +52,39 @@ impl Store {
         let mut conn = self.inner.db.read().await?;
         let reviews = conn.found_reviews(sql, &mut Blobs::default()).await?;
         Ok(self.without_lapsed_claims(reviews))
+    }
+
+    /// Lists the reviews of a run that the viewer may see, newest first. A page may have fewer reviews than asked for, or
+    /// none, and still a cursor: the viewer may not see all.
+    pub async fn page_of_run(
+        &self,
+        viewer: &Principal,
+        run: RunId,
+        status: Option<ReviewStatus>,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<Review>, Error> {
+        let mut sql = Sql::new("SELECT r.id, r.created_at FROM reviews r WHERE r.run_id = ").bind(run.0);
+        if let Some(status) = status {
+            sql = sql.push(" AND r.status = ").bind(status.as_str());
+        }
+        if let Some(place) = ListPlace::of(cursor)? {
+            sql = place.condition(sql, "r.created_at", "r.id");
+        }
+        // A run has few reviews: the sum keeps PostgreSQL from looking for them among all, in their order.
+        let sql = sql.push(" ORDER BY r.created_at + 0 DESC, r.id DESC LIMIT ").bind(limit + 1);
+        let mut conn = self.inner.db.read().await?;
+        let rows = conn.fetch(sql).await?;
+        let places = rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? }));
+        let mut places = places.collect::<Result<Vec<_>, Error>>()?;
+        let next = super::cut(&mut places, limit, |place| *place);
+        let places: Vec<_> = places.into_iter().map(|place| (place.id, place)).collect();
+        let see = |mut reviews: Vec<Review>| {
+            reviews.retain(|review| access(viewer, Act::SeeReview(review)).is_allowed());
+            visible_to(reviews, viewer)
+        };
+        let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
+        Ok(Page { items: self.without_lapsed_claims(items), next_cursor: next.map(ListPlace::encode) })
     }
 
     /// Lists the reviews that the viewer may see; in the order of urgency, only pending ones. A page of other reviews

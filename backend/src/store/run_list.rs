@@ -1,7 +1,7 @@
 //! Lists of runs, newest first.
 //!
-//! Each list is read along an index in its order: all runs, those with a status, those of a flow, and those that a
-//! person started. Conditions without an index (completed runs, a flow with a status, runs with reviews of a person)
+//! Each list is read along an index in its order: all runs, those with a status or an ending, those of a flow, and those that a
+//! person started. Conditions without an index (completed runs, a flow with a status or an ending, runs with reviews of a person)
 //! are checked for each run on the way; a page checks a limited number, and the next one continues after them.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use shared::access::{Principal, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
 use shared::id::RunId;
-use shared::run::{RunStatus, RunSummary};
+use shared::run::{Ending, RunStatus, RunSummary};
 use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader, hollow};
@@ -52,6 +52,9 @@ impl Store {
     /// Lists the runs that the viewer may see. A page may have fewer runs than asked for, or none, and still a cursor:
     /// it has examined as many runs as a page may, and the next page continues there.
     pub async fn runs(&self, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
+        if query.ending.is_some() && query.status.is_some_and(|status| status != RunStatus::Failed) {
+            return Ok(Page { items: Vec::new(), next_cursor: None });
+        }
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let place = ListPlace::of(query.cursor.as_deref())?;
         let mut conn = self.inner.db.read().await?;
@@ -97,18 +100,24 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
 }
 
 impl List<'_> {
-    /// Whether no index combines the requested status with the other conditions.
+    /// The word under which the requested runs are listed by status: their ending, since it implies the status, or the
+    /// status.
+    fn word(&self) -> Option<&'static str> {
+        self.query.ending.map(Ending::as_str).or(self.query.status.map(RunStatus::as_str))
+    }
+
+    /// Whether no index combines the requested status or ending with the other conditions.
     fn asks_status(&self) -> bool {
-        self.query.status.is_some_and(|status| status == RunStatus::Completed || self.query.flow.is_some())
+        self.word().is_some_and(|word| word == RunStatus::Completed.as_str() || self.query.flow.is_some())
     }
 
     /// Selects runs after a place, if no condition needs to be checked run by run.
     fn all(&self, place: Option<ListPlace>, limit: u32) -> Sql {
-        let Some(status) = self.query.status else {
+        let Some(word) = self.word() else {
             let sql = Sql::new("SELECT id, created_at FROM runs WHERE carries_question = 0");
             return self.of_flow(sql, place, limit);
         };
-        let sql = Sql::new("SELECT id, created_at FROM runs_by_status WHERE status = ").bind(status.as_str());
+        let sql = Sql::new("SELECT id, created_at FROM runs_by_status WHERE status = ").bind(word);
         behind(sql, place, limit, "created_at", "id")
     }
 
@@ -124,11 +133,16 @@ impl List<'_> {
         sql.push(" ORDER BY 2 DESC, 1 DESC LIMIT ").bind(limit)
     }
 
-    /// Adds the condition on the status.
+    /// Adds the condition on the status or the ending.
     fn of_status(&self, sql: Sql) -> Sql {
-        match self.query.status {
-            Some(status) => sql.push(" AND status = ").bind(status.as_str()),
-            None => sql,
+        match (self.query.ending, self.query.status) {
+            // OFFSET keeps PostgreSQL from finding all runs with this ending at once.
+            (Some(ending), _) => sql
+                .push(" AND EXISTS (SELECT 1 FROM runs_by_status e WHERE e.status = ")
+                .bind(ending.as_str())
+                .push(" AND e.created_at = runs.created_at AND e.id = runs.id LIMIT 1 OFFSET 0)"),
+            (None, Some(status)) => sql.push(" AND runs.status = ").bind(status.as_str()),
+            (None, None) => sql,
         }
     }
 
@@ -166,10 +180,10 @@ impl List<'_> {
 
     /// Selects runs after a place along one index, each with whether it matches.
     fn candidates(&self, place: Option<ListPlace>, limit: u32, database: DatabaseKind) -> Sql {
-        let status = self.query.status.filter(|_| !self.asks_status());
+        let word = self.word().filter(|_| !self.asks_status());
         let mut sql = Sql::new("SELECT runs.id, runs.created_at, CAST(CASE WHEN true");
-        if let Some(status) = self.query.status.filter(|_| status.is_none()) {
-            sql = sql.push(" AND runs.status = ").bind(status.as_str());
+        if word.is_none() {
+            sql = self.of_status(sql);
         }
         if let VisibleRuns::Many(own) = self.visible {
             sql = sql
@@ -181,12 +195,11 @@ impl List<'_> {
             sql = visibility::involved(self.viewer).shows(sql, database).push(" LIMIT 1 OFFSET 0))");
         }
         let sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT) FROM ");
-        let Some(status) = status else {
+        let Some(word) = word else {
             return self.of_flow(sql.push("runs WHERE runs.carries_question = 0"), place, limit);
         };
         // With CROSS JOIN, SQLite keeps this order.
-        let sql =
-            sql.push("runs_by_status s CROSS JOIN runs WHERE runs.id = s.id AND s.status = ").bind(status.as_str());
+        let sql = sql.push("runs_by_status s CROSS JOIN runs WHERE runs.id = s.id AND s.status = ").bind(word);
         behind(sql, place, limit, "s.created_at", "s.id")
     }
 
@@ -224,7 +237,7 @@ impl Conn {
 
     /// Reads the summaries of runs, in the order of `ids`. A state that cannot be read without its large values, as some
     /// that earlier versions wrote, is read as a whole.
-    async fn summaries(&mut self, ids: &[Uuid]) -> Result<Vec<RunSummary>, Error> {
+    pub(super) async fn summaries(&mut self, ids: &[Uuid]) -> Result<Vec<RunSummary>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }

@@ -4,11 +4,12 @@ use shared::access::{Involvement, Principal};
 use shared::id::{ReviewId, RunId};
 use shared::new_review::NewReview;
 use shared::review::Review;
-use shared::run::RunSummary;
+use shared::run::{Ending, RunStatus, RunSummary};
+use uuid::Uuid;
 
 use super::batch::Table;
 use super::blobs::{Blobs, Reader};
-use super::db::{Row, Sql};
+use super::db::{Arg, Row, Sql};
 use super::{Error, Store, unreadable, visibility};
 use crate::engine::{RunState, question_of, summary};
 
@@ -17,8 +18,15 @@ pub(super) const RUNS: Table = Table {
     key: "id",
     others: "flow, status, requested_by, created_at, format, state, carries_question, steps",
 };
-/// The table of runs by status.
+/// The table of runs by status. Failed runs also stand there by their ending, if it is no real failure.
 pub(super) const RUNS_BY_STATUS: Table = Table { name: "runs_by_status", key: "status, created_at, id", others: "" };
+
+/// Returns the keys under which a run with this status may be listed: the status, and for a failed run, its ending.
+pub(super) fn listed_keys(status: &str, created_at: i64, id: Uuid) -> Vec<Vec<Arg>> {
+    let endings = Ending::ALL.iter().map(|ending| ending.as_str()).filter(|_| status == RunStatus::Failed.as_str());
+    let words = std::iter::once(status).chain(endings);
+    words.map(|word| vec![word.into(), created_at.into(), id.into()]).collect()
+}
 
 /// The condition that a run does not only carry a question, for queries that look up ids. With `= 0`, PostgreSQL could
 /// read the whole of an index `WHERE carries_question = 0`, which it assumes to be small until the table has been

@@ -279,6 +279,7 @@ pub(super) fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
             active: row.int(at + 4)? != 0,
             created_at: Timestamp(row.int(at + 6)?),
             single_sign_on: account.is_some(),
+            slack_user_id: None,
             stands_for: Vec::new(),
         },
         password_hash: row.text_opt(at + 5)?,

@@ -56,6 +56,7 @@ impl House {
             active: true,
             created_at: clock.now(),
             single_sign_on: false,
+            slack_user_id: None,
             stands_for: Vec::new(),
         };
         let user = Box::new(NewUserRecord { user, password_hash: None });

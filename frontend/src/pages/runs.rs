@@ -1,4 +1,4 @@
-//! The list of runs: filtered by status and flow, newest first, changing in place as runs change.
+//! The list of runs: filtered by status, ending and flow, newest first, changing in place as runs change.
 
 use leptos::html;
 use leptos::prelude::*;
@@ -19,7 +19,7 @@ use crate::components::pages::{PagedList, use_pages};
 use crate::components::states::Empty;
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
-use crate::state::ending::{Ending, word};
+use crate::state::ending::{Ending, ending_word, word};
 use crate::state::sentences::sentence;
 use crate::state::words;
 
@@ -30,17 +30,19 @@ const GROWTH: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq)]
 struct RunFilter {
     status: Option<RunStatus>,
+    ending: Option<Ending>,
     flow: Option<String>,
 }
 
 impl RunFilter {
     fn takes(&self, run: &RunSummary) -> bool {
         self.status.is_none_or(|status| status == run.status)
+            && (self.ending.is_none() || self.ending == Ending::of(run.error.as_ref()))
             && self.flow.as_ref().is_none_or(|flow| flow.as_str() == run.flow.as_str())
     }
 
     fn query(&self, cursor: Option<String>) -> RunQuery {
-        RunQuery { status: self.status, flow: self.flow.clone(), cursor, ..RunQuery::default() }
+        RunQuery { status: self.status, ending: self.ending, flow: self.flow.clone(), cursor, ..RunQuery::default() }
     }
 
     fn address(&self) -> String {
@@ -59,12 +61,10 @@ pub fn RunsPage() -> impl IntoView {
     let may_launch = Memo::new(move |_| session.may(Act::Launch));
     let query = use_query_map();
     let filter = Memo::new(move |_| {
-        query.with(|query| {
-            let status = query.get("status");
-            RunFilter {
-                status: status.as_deref().and_then(RunStatus::of_word),
-                flow: query.get("flow").filter(|flow| !flow.is_empty()),
-            }
+        query.with(|query| RunFilter {
+            status: query.get("status").as_deref().and_then(RunStatus::of_word),
+            ending: query.get("ending").as_deref().and_then(Ending::of_word),
+            flow: query.get("flow").filter(|flow| !flow.is_empty()),
         })
     });
     live.runs.update_untracked(|runs| runs.list(true));
@@ -120,7 +120,7 @@ pub fn RunsPage() -> impl IntoView {
     }
 }
 
-/// Chips for the status and a menu for the flow. Each changes the address, so that a view can be bookmarked and shared.
+/// Chips for the status and the ending, and a menu for the flow. Each changes the address, so that a view can be bookmarked and shared.
 #[component]
 fn RunFilters(filter: Memo<RunFilter>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
@@ -128,17 +128,19 @@ fn RunFilters(filter: Memo<RunFilter>) -> impl IntoView {
         let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
         navigate.with_value(|navigate| navigate(&filter.address(), options));
     };
-    let chip = move |status: Option<RunStatus>| {
-        let is = move || filter.with(|filter| filter.status == status);
+    let chip = move |label: &'static str, status: Option<RunStatus>, ending: Option<Ending>| {
+        let is = move || filter.with(|filter| filter.status == status && filter.ending == ending);
         view! {
             <button class="chip" aria-pressed=move || is().to_string()
-                on:click=move |_| go(&RunFilter { status, ..filter.get_untracked() })>{status.map_or("All", word)}</button>
+                on:click=move |_| go(&RunFilter { status, ending, ..filter.get_untracked() })>{label}</button>
         }
     };
     let chosen = move |flow| go(&RunFilter { flow, ..filter.get_untracked() });
     view! {
         <div class="chips grow" role="group" aria-label="Status">
-            {chip(None)}{RunStatus::ALL.iter().map(|status| chip(Some(*status))).collect_view()}
+            {chip("All", None, None)}
+            {RunStatus::ALL.iter().map(|status| chip(word(*status), Some(*status), None)).collect_view()}
+            {Ending::ALL.iter().map(|ending| chip(ending_word(*ending), None, Some(*ending))).collect_view()}
         </div>
         <FlowMenu chosen=Signal::derive(move || filter.with(|filter| filter.flow.clone())) choose=chosen/>
     }
@@ -175,10 +177,11 @@ fn RunRow(id: RunId) -> impl IntoView {
                 None => view! { <span class="sub stop">{error.to_string()}</span> }.into_any(),
             });
             let timed = run.clone();
+            let topic = run.topic.as_ref().map(|topic| view! { " · "{inert(topic)} });
             view! {
                 <tr>
                     <td class="run-name">
-                        <a href=format!("/runs/{id}")>{inert(&run.title)}</a>
+                        <a href=format!("/runs/{id}")>{inert(&run.title)}{topic}</a>
                         <span class="sub">{run.flow.to_string()}" v"{run.version}" · "<span class="mono">{words::tail(id)}</span></span>
                         {error}
                     </td>

@@ -1,34 +1,15 @@
 //! The status of a run in words. A run whose status in the API is `failed` may have failed, or a decision or a deadline
 //! may have stopped it as the flow says.
 
-use shared::error::{FlowCode, RunError};
+use shared::error::RunError;
+pub use shared::run::Ending;
 use shared::run::RunStatus;
 
-/// Why a run or a step was stopped although nothing is broken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// A person rejected something, or a judge or a deadline did so for them.
-    Rejected,
-    /// Nobody decided in time.
-    TimedOut,
-}
-
-impl Ending {
-    /// Classifies an error; `None` if it is a real failure, or if there is no error.
-    pub fn of(error: Option<&RunError>) -> Option<Self> {
-        match error?.code {
-            FlowCode::FlowHumanRejected | FlowCode::ToolPermissionDenied => Some(Self::Rejected),
-            FlowCode::FlowHumanTimeout => Some(Self::TimedOut),
-            _ => None,
-        }
-    }
-
-    /// The label for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Rejected => "Rejected",
-            Self::TimedOut => "Timed out",
-        }
+/// The label for an ending that is no failure.
+pub fn ending_word(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Rejected => "Rejected",
+        Ending::TimedOut => "Timed out",
     }
 }
 
@@ -46,7 +27,7 @@ pub fn word(status: RunStatus) -> &'static str {
 /// The label of a run's status, given the error that it ended with, and the CSS class of its tag.
 pub fn tag(status: RunStatus, error: Option<&RunError>) -> (&'static str, &'static str) {
     let class = match (status, Ending::of(error)) {
-        (RunStatus::Failed, Some(ending)) => return (ending.word(), "tag status"),
+        (RunStatus::Failed, Some(ending)) => return (ending_word(ending), "tag status"),
         (RunStatus::Running, _) => "tag status accent live",
         (RunStatus::WaitingForHuman, _) => "tag status warn",
         (RunStatus::Completed, _) => "tag status go",
@@ -58,6 +39,8 @@ pub fn tag(status: RunStatus, error: Option<&RunError>) -> (&'static str, &'stat
 
 #[cfg(test)]
 mod tests {
+    use shared::error::FlowCode;
+
     use super::*;
 
     #[test]

@@ -260,7 +260,10 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
             roles if roles.is_empty() => plain(format!("created the token {}, without roles", quoted(&token.name))),
             roles => plain(format!("created the token {} with {roles}", quoted(&token.name))),
         },
-        EventData::TokenRevoked(_) => plain("revoked a token".to_owned()),
+        EventData::TokenRevoked(token) => {
+            let other = token.owner.filter(|owner| entry.event.actor.as_ref() != Some(owner));
+            plain(other.map_or_else(|| "revoked a token".to_owned(), |owner| format!("revoked a token of {owner}")))
+        }
         EventData::LinkCreated(link) => plain(format!("created a login link for {}", link.username)),
         EventData::SessionStarted(_) => plain("logged in".to_owned()),
         EventData::SessionEnded(_) => plain("logged out".to_owned()),

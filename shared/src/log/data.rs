@@ -12,7 +12,7 @@ use crate::deputy::Deputyship;
 use crate::error::RunError;
 use crate::feedback::Feedback;
 use crate::grant::Grant;
-use crate::id::{FlowId, NodeId, ReviewId, StepId, TokenId, Username};
+use crate::id::{FlowId, NodeId, ReviewId, StepId, Username};
 use crate::request::Request;
 use crate::review::Review;
 use crate::run::{AgentCall, RunSummary, Step};
@@ -20,6 +20,7 @@ use crate::time::Timestamp;
 
 use super::agents::{SpecialistMade, StrategyChanged};
 use super::change::{LoggedIn, LoginFailed, ReviewChange, UserChanged};
+use super::credential::{SessionEnded, TokenCreated, TokenRevoked};
 use super::record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
 
 macro_rules! entries {
@@ -374,27 +375,5 @@ data! {
         deputy: Username,
         /// The person they stand in for, and the time.
         deputyship: Deputyship,
-    }
-
-    /// The data of a created token.
-    TokenCreated {
-        /// The id by which the token is revoked; its secret is in no entry.
-        id: TokenId,
-        /// The token's purpose.
-        name: String,
-        /// The roles that it has.
-        roles: Vec<String>,
-    }
-
-    /// A token was revoked.
-    TokenRevoked {
-        /// The token's id, as in `token.created`.
-        id: TokenId,
-    }
-
-    /// The data of a logout.
-    SessionEnded {
-        /// The person whose session it was, who is also the entry's actor.
-        username: Username,
     }
 }

@@ -5,12 +5,14 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use shared::JsonMap;
+use shared::json_schema::resolve;
 
 use super::{Prompter, text};
 use crate::embed::Declined;
 
-/// Asks for the values of the fields that `schema` describes.
-pub(super) async fn ask(asking: &mut Prompter<'_>, schema: &Value) -> Result<JsonMap, Declined> {
+/// Asks for the values of the fields that the schema `root` describes.
+pub(super) async fn ask(asking: &mut Prompter<'_>, root: &Value) -> Result<JsonMap, Declined> {
+    let schema = resolve(root, root);
     match schema.get("properties").and_then(Value::as_object) {
         Some(properties) if !asking.is_scripted() => {
             let required = |name: &str| {
@@ -18,8 +20,9 @@ pub(super) async fn ask(asking: &mut Prompter<'_>, schema: &Value) -> Result<Jso
                 all.is_some_and(|all| all.iter().any(|one| one == name))
             };
             let mut fields = JsonMap::new();
-            for (name, schema) in properties {
-                if let Some(value) = one(asking, &Field { name, schema, required: required(name) }).await? {
+            for (name, outer) in properties {
+                let field = Field { name, outer, schema: resolve(root, outer), required: required(name) };
+                if let Some(value) = one(asking, &field).await? {
                     fields.insert(name.clone(), value);
                 }
             }
@@ -42,13 +45,16 @@ async fn whole(asking: &mut Prompter<'_>) -> Result<JsonMap, Declined> {
 
 struct Field<'a> {
     name: &'a str,
+    /// The schema as it stands at the property, whose title and description come first.
+    outer: &'a Value,
+    /// The schema that it refers to, or itself.
     schema: &'a Value,
     required: bool,
 }
 
 impl Field<'_> {
     fn word(&self, key: &str) -> Option<&str> {
-        self.schema.get(key).and_then(Value::as_str)
+        self.outer.get(key).or_else(|| self.schema.get(key)).and_then(Value::as_str)
     }
 
     fn choices(&self) -> Option<&Vec<Value>> {

@@ -217,10 +217,11 @@ fn escalation() -> Review {
         "type": "object", "required": ["agent", "instructions"],
         "properties": {
             "agent": { "enum": ["writer", "editor"], "title": "Agent" },
-            "instructions": { "type": "string", "description": "What it is told.\n  [1] not a choice" },
+            "instructions": { "$ref": "#/$defs/text", "description": "What it is told.\n  [1] not a choice" },
             "budget": { "type": "integer" },
-            "note": { "type": "string" },
+            "note": { "allOf": [{ "$ref": "#/$defs/text" }] },
         },
+        "$defs": { "text": { "type": "string" } },
     });
     serde_json::from_value(json!({
         "id": "018f0000-0000-7000-8000-000000000001", "revision": 1, "digest": "sha256:aa", "version": 1,

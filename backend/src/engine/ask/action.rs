@@ -84,7 +84,7 @@ impl<'f> Proposed<'f> {
         }
     }
 
-    /// Returns the schema that an edit must fit: the same keys, with values of the flow's schemas or of the current
+    /// Returns the schema that an edit must fit: the same keys (for an agent also the instructions), with values of the flow's schemas or of the current
     /// types.
     fn schema(&self) -> Value {
         let required: Vec<_> = self.arguments.keys().collect();
@@ -101,10 +101,15 @@ impl<'f> Proposed<'f> {
         if let Some(whole) = own.filter(|_| refers) {
             embed(&mut form, "$defs", OUTPUT, whole);
         }
+        if matches!(self.kind, ProposedKind::Agent) {
+            // An agent without instructions can be given some.
+            for name in ["prompt", "instructions"] {
+                form["properties"][name] = agent_text();
+            }
+        }
         for (key, value) in &self.arguments {
             form["properties"][key] = match (&self.kind, known(key)) {
-                // A text for an agent may have many lines.
-                (ProposedKind::Agent, _) => json!({ "type": "string", "format": "markdown" }),
+                (ProposedKind::Agent, _) => agent_text(),
                 (ProposedKind::Output { .. }, Some(_)) if refers => {
                     json!({ "$ref": reference(&pointer(["$defs", OUTPUT, "properties", key])) })
                 }
@@ -133,6 +138,11 @@ impl<'f> Proposed<'f> {
             }
         }
     }
+}
+
+/// The schema of a text for an agent, which may have many lines.
+fn agent_text() -> Value {
+    json!({ "type": "string", "format": "markdown" })
 }
 
 impl<'f> Builder<'f> {
@@ -223,7 +233,7 @@ impl<'f> Builder<'f> {
             Some(ActionDecision::Respond { message }) => {
                 let what = action(proposed.action_type().into(), &proposed.name, None);
                 let about = format!("{}.{}", step.id, proposed.id());
-                self.rule_response(&about, &step.node, gate.guardrails != Some(false), what, message)
+                self.rule_response(&about, &step.node, gate.guardrails != Some(false), &what, message)
             }
             Some(ActionDecision::Reject { message: Some(message) }) if !message.trim().is_empty() => {
                 (Ruling::Refused(FlowCode::FlowHumanRejected, message.clone()), Vec::new())

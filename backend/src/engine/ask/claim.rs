@@ -6,7 +6,7 @@ use shared::access::{Act, Principal};
 use shared::decision::Via;
 use shared::error::Mistake;
 use shared::id::ReviewId;
-use shared::log::ReviewChange;
+use shared::log::{EventData, ReviewChange, ReviewViewed};
 use shared::review::{Claim, Comment, Review};
 
 use crate::engine::builder::Builder;
@@ -91,10 +91,16 @@ impl Builder<'_> {
         }
     }
 
-    /// Emits that a person opened a review, whether it is pending or not.
-    pub(in crate::engine) fn viewed(&mut self, id: ReviewId, by: &Principal) -> Result<(), Refusal> {
-        let review = self.visible_review(id, by, Act::SeeReview)?.clone();
-        self.emit_viewed(&review, by.username.clone());
+    /// Emits that a person opened a review, whether it is pending or not, and what they saw.
+    pub(in crate::engine) fn viewed(
+        &mut self,
+        id: ReviewId,
+        by: &Principal,
+        seen: Option<ReviewViewed>,
+    ) -> Result<(), Refusal> {
+        let review = self.visible_review(id, by, Act::SeeReview)?;
+        let seen = seen.unwrap_or_else(|| ReviewViewed::of(review));
+        self.emit(Some(id), Some(by.username.clone()), EventData::ReviewViewed(seen));
         Ok(())
     }
 }

@@ -91,7 +91,7 @@ impl Builder<'_> {
             ActionDecision::Respond { message } => {
                 let what = self.seen_action(step, agent, call);
                 let about = format!("{}.{}", step.id, call.id);
-                self.rule_response(&about, &step.node, self.is_guarded(step, agent, call), what, message)
+                self.rule_response(&about, &step.node, self.is_guarded(step, agent, call), &what, message)
             }
             ActionDecision::Choose { alternative, message } => {
                 let Some(said) = chosen(review, &call.id, alternative, message.as_deref()) else {
@@ -101,7 +101,7 @@ impl Builder<'_> {
                 let what = self.seen_action(step, agent, call);
                 let about = format!("{}.{}", step.id, call.id);
                 let is_guarded = self.is_guarded(step, agent, call);
-                let (said, findings) = self.rule_said(&about, &step.node, is_guarded, what, said);
+                let (said, findings) = self.rule_said(&about, &step.node, is_guarded, &what, said);
                 (said.map_or_else(|refused| refused, |said| Ruling::Answered(Value::Object(said))), findings)
             }
         }
@@ -113,11 +113,11 @@ impl Builder<'_> {
         about: &str,
         node: &NodeId,
         is_guarded: bool,
-        what: Value,
+        what: &Value,
         message: &str,
     ) -> (Ruling<T>, Vec<Finding>) {
         let (said, findings) = self.rule_said(about, node, is_guarded, what, of_text(message));
-        let answered = |said: JsonMap| Ruling::Answered(text_of(Some(&said)).unwrap_or(message).into());
+        let answered = |said: JsonMap| Ruling::Answered(text_of(&said).unwrap_or(message).into());
         (said.map_or_else(|refused| refused, answered), findings)
     }
 
@@ -127,16 +127,18 @@ impl Builder<'_> {
         about: &str,
         node: &NodeId,
         is_guarded: bool,
-        what: Value,
+        what: &Value,
         said: JsonMap,
     ) -> (Result<JsonMap, Ruling<T>>, Vec<Finding>) {
-        let look = || self.look(about, node, GuardrailScope::Edits, what, said.clone(), None);
-        let GuardrailVerdict { mut findings, redacted } = is_guarded.then(look).unwrap_or_default();
+        if !is_guarded {
+            return (Ok(said), Vec::new());
+        }
+        let look = |said: &JsonMap| self.look(about, node, GuardrailScope::Edits, what.clone(), said.clone(), None);
+        let (passed, mut findings) = guard(said, look, Ok);
         for finding in &mut findings {
             finding.key = None;
         }
-        let blocked = Blocked::by(&findings);
-        (blocked.map_or_else(|| Ok(redacted.unwrap_or(said)), |blocked| Err(blocked.into())), findings)
+        (passed.map_err(Ruling::from), findings)
     }
 
     /// Returns the ruling on a call that is to happen. A redacted call is rendered again.
@@ -241,12 +243,15 @@ impl Builder<'_> {
             return put_in;
         }
         let about = review.id.to_string();
-        let look = |values| self.look(&about, id, GuardrailScope::Edits, action("edit", id.own(), None), values, None);
+        let look = |values: &JsonMap| {
+            let what = action("edit", id.own(), None);
+            self.look(&about, id, GuardrailScope::Edits, what, values.clone(), None)
+        };
         for (at, values) in [("/edits", &mut put_in.edits), ("/verdict/fields", &mut put_in.fields)] {
             if values.is_empty() {
                 continue;
             }
-            let GuardrailVerdict { findings, redacted } = look(values.clone());
+            let (passed, findings) = guard(values.clone(), look, Ok);
             let place =
                 |key: &Option<String>| key.as_ref().map_or(at.to_owned(), |key| at.to_owned() + &pointer([key]));
             for finding in findings {
@@ -257,15 +262,13 @@ impl Builder<'_> {
                 let at_key = |key: Option<String>| (place(&key), Finding { key, ..finding.clone() });
                 put_in.findings.extend(keys.into_iter().map(at_key));
             }
-            if let Some(redacted) = redacted {
-                *values = redacted;
-            }
+            *values = passed.unwrap_or_default();
         }
         if let Some(text) = put_in.text.take() {
-            let GuardrailVerdict { findings, redacted } = look(of_text(&text));
+            let (passed, findings) = guard(of_text(&text), look, Ok);
             let here = |finding| ("/verdict/text".to_owned(), Finding { key: None, ..finding });
             put_in.findings.extend(findings.into_iter().map(here));
-            put_in.text = Some(text_of(redacted.as_ref()).map_or(text, str::to_owned));
+            put_in.text = passed.ok().and_then(|said| text_of(&said).map(str::to_owned));
         }
         put_in
     }
@@ -327,8 +330,8 @@ fn of_text(text: &str) -> JsonMap {
 }
 
 /// Returns the text from values that guardrails have checked.
-fn text_of(redacted: Option<&JsonMap>) -> Option<&str> {
-    redacted?.get("text")?.as_str()
+fn text_of(said: &JsonMap) -> Option<&str> {
+    said.get("text")?.as_str()
 }
 
 /// Returns the result of a call for which an alternative was chosen, in the form in which later steps see a decision at

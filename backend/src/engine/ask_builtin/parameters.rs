@@ -1,4 +1,4 @@
-//! The JSON Schemas of the builtins that ask people, which models see, and against which calls are checked.
+//! The JSON Schemas of the builtins that ask people, against which calls are checked.
 
 use serde_json::{Value, json};
 use shared::definition::Builtin;
@@ -107,6 +107,7 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
         _ => return None,
     };
     properties["timeout"] = match builtin {
+        // Models send one, but are not offered it: nobody waits for a handoff.
         Builtin::Handoff => json!({ "description": "Has no effect: nobody waits for a handoff" }),
         _ => timeout,
     };

@@ -75,6 +75,16 @@ fn an_agent_begins_once_somebody_has_given_leave() {
 }
 
 #[test]
+fn an_agent_without_instructions_can_be_given_some() {
+    let source = flow("true", "false").replace("instructions: You know the bills., ", "");
+    let mut play = Play::start(&source, json!({ "from": "Ann" }));
+    let review = play.review();
+    assert_eq!(review.actions[0].arguments, object(json!({ "prompt": "Reply to Ann." })));
+    play.decide(one(edit(json!({ "prompt": "Reply.", "instructions": "Be brief." })), &review));
+    assert_eq!(system(&play, "ask").as_deref(), Some("Be brief."));
+}
+
+#[test]
 fn what_is_answered_in_place_of_an_agent_is_its_answer() {
     let mut play = start("true", "false");
     let review = play.review();

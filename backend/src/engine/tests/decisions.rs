@@ -1,5 +1,6 @@
 //! Which decisions are accepted, and what else people do at a review.
 
+use shared::log::ReviewViewed;
 use shared::request::Request;
 
 use super::*;
@@ -194,8 +195,10 @@ fn a_claim_is_advisory_and_runs_out() {
     assert_eq!(told(&play), (json!("claim"), json!("human")), "and through what it was said");
     play.apply(Input::Comment { review: id, by: editor(), via: Via::Cli, text: "Look at the price.".to_owned() });
     assert_eq!(told(&play), (json!("comment"), json!("cli")));
-    play.apply(Input::View { review: id, by: editor() });
-    assert_eq!((play.kinds(), &play.events[0].data["revision"]), (vec!["review.viewed"], &json!(1)));
+    // Recorded is what a person was shown, also if it has changed since.
+    let seen = ReviewViewed { revision: 7, ..ReviewViewed::of(&claimed) };
+    play.apply(Input::View { review: id, by: editor(), seen: Some(seen) });
+    assert_eq!((play.kinds(), &play.events[0].data["revision"]), (vec!["review.viewed"], &json!(7)));
     let review = play.review();
     assert_eq!((review.version, review.revision, review.digest == claimed.digest), (4, 1, true));
     play.try_decide(id, &editor(), request(&review, choose("yes"))).unwrap();

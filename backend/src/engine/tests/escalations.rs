@@ -254,7 +254,11 @@ fn a_paused_agent_waits_without_a_time_limit_until_it_is_resumed() {
 #[test]
 fn what_is_handed_over_holds_nothing_up_and_outlives_the_run() {
     let mut play = start();
-    let over = json!({ "to": "finance", "reason": "Book the refund", "summary": "20 euros" });
+    let tools = play.model_work("serve").tools;
+    let offered = tools.iter().find(|tool| tool.name == "over").unwrap().parameters.as_ref().unwrap();
+    assert_eq!(offered["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["to", "reason", "summary"]);
+    // A time limit is accepted nevertheless.
+    let over = json!({ "to": "finance", "reason": "Book the refund", "summary": "20 euros", "timeout": "1h" });
     play.model("serve", calls([("over", over), ("over", json!({ "to": "no body", "reason": "?" }))]));
     let heard = play.heard("serve");
     let told = heard.iter().filter_map(|message| match message {

@@ -346,8 +346,12 @@ impl Play {
 
     /// Returns the messages that the model at a node gets.
     fn heard(&self, node: &str) -> Vec<Message> {
+        self.model_work(node).messages
+    }
+
+    fn model_work(&self, node: &str) -> ModelRequest {
         match work(&self.flow, &self.snapshot.state, &self.task_at(node)) {
-            Some(Work::Model(request)) => request.messages,
+            Some(Work::Model(request)) => *request,
             other => panic!("{other:?}"),
         }
     }

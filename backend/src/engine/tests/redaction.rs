@@ -80,3 +80,41 @@ fn what_redaction_brings_about_is_found_in_outputs_too() {
         assert_eq!(fired(&play), ["names redact", "soft warn"]);
     }
 }
+
+#[test]
+fn what_redaction_uncovers_in_what_people_put_in_is_redacted_too() {
+    const NUMBERS: &str = "4111111111111111,5105105105105100";
+    const REDACTED: &str = "[redacted],[redacted]";
+    let human = |more: &str| {
+        format!(
+            "id: edit\ninput: {{ type: object, properties: {{ draft: {{ type: string, default: A }} }} }}\n\
+             nodes: {{ ask: {{ human: {{ prompt: Fine?, edit_keys: [draft]{more} }} }} }}\n"
+        )
+    };
+    let mut play = Play::start(&human(", options: [{ id: yes, label: Fine }]"), json!({}));
+    let review = play.review();
+    let edited = DecisionRequest { edits: object(json!({ "draft": NUMBERS })), ..request(&review, choose("yes")) };
+    play.try_decide(review.id, &ana(), edited).unwrap();
+    assert_eq!(json!(play.snapshot.state.decisions)["ask"]["edits"]["draft"], REDACTED);
+
+    let mut play = Play::start(&human(""), json!({}));
+    let review = play.review();
+    play.try_decide(review.id, &ana(), request(&review, say(NUMBERS))).unwrap();
+    assert_eq!(json!(play.snapshot.state.decisions)["ask"]["text"], REDACTED);
+
+    let source = "
+id: respond
+agents: { clerk: { model: demo/clerk, tools: [look] } }
+tools: { look: { http: { url: 'https://example.com' } } }
+nodes: { serve: { agent: clerk, prompt: Serve. } }
+gates: { before_tool: { look: true } }
+";
+    let mut play = Play::start(source, json!({}));
+    play.model("serve", calls([("look", json!({}))]));
+    play.decide(answer_actions([("c1-1", ActionDecision::Respond { message: NUMBERS.to_owned() })]));
+    assert!(
+        play.heard("serve")
+            .iter()
+            .any(|message| matches!(message, Message::Tool { content, .. } if content == REDACTED))
+    );
+}

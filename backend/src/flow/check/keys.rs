@@ -8,7 +8,7 @@ use shared::error::pointer;
 use shared::id::NodeId;
 
 use super::Checker;
-use crate::flow::keys::{ANY, keys_of_answer, known, refused, writes, writes_any};
+use crate::flow::keys::{ANY, keys_of_answer, known, own_key, refused, writes, writes_any};
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -80,7 +80,7 @@ fn unused(checker: &mut Checker<'_>) {
             _ => continue,
         };
         let Some(keys) = node.write_keys.as_ref().filter(|keys| keys.len() > 1 && !writes_any(node)) else { continue };
-        let own = id.replace('-', "_");
+        let own = own_key(id);
         let taken = keys.iter().position(|key| *key == own).unwrap_or(0);
         for (index, key) in keys.iter().enumerate().filter(|(index, _)| *index != taken) {
             let path = format!("{}/{index}", pointer(["nodes", id.as_str(), "write_keys"]));

@@ -24,7 +24,8 @@ use super::body::{self, Id, OptionalJson, Params};
 use super::inputs::{Inputs, OperationInput};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller, Write};
-use crate::engine::Input;
+use crate::engine::{Input, Refusal};
+use crate::problem::of_refusal;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use checks_at_once::ChecksAtOnce;
@@ -42,6 +43,8 @@ struct Look {
     wait: Option<Span>,
     /// Whether the person is shown the review, which is recorded once for each revision; default: true.
     view: Option<bool>,
+    /// The revision that the person has been shown; `409` if the review has another one by now. Default: the returned one.
+    viewed: Option<u32>,
 }
 
 /// An empty body of a request.
@@ -73,7 +76,7 @@ async fn get(
     caller: Caller,
     headers: HeaderMap,
     Id(id): Id<ReviewId>,
-    Params(Look { wait, view }): Params<Look>,
+    Params(Look { wait, view, viewed }): Params<Look>,
 ) -> Result<Json<Review>> {
     let person = &caller.principal().username;
     let wait = wait.map(wait::checked).transpose()?;
@@ -82,6 +85,9 @@ async fn get(
         .map(|wait| Ok::<_, Problem>((wait, caller.state.waits.end_of(id, person, &caller.state.store)?)))
         .transpose()?;
     let mut review = visible(&caller, id).await?;
+    if viewed.is_some_and(|viewed| viewed != review.revision) {
+        return Err(of_refusal(Refusal::RevisionChanged(Box::new(review)), Some(caller.principal())).into());
+    }
     if view != Some(false) {
         view::record(&caller, &review).await;
     }

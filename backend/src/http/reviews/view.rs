@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use shared::access::{Act, access};
 use shared::id::{ReviewId, Username};
+use shared::log::ReviewViewed;
 use shared::review::Review;
 
 use crate::engine::Input;
@@ -37,7 +38,7 @@ impl Views {
     }
 }
 
-/// Records that a person who may decide a pending review has opened it. Errors are only logged. The idempotency key
+/// Records that a person who may decide a pending review has opened it, as it was read for them. Errors are only logged. The idempotency key
 /// ensures that each view is recorded once across servers and restarts.
 pub(super) async fn record(caller: &Caller, review: &Review) {
     let principal = caller.principal();
@@ -51,7 +52,8 @@ pub(super) async fn record(caller: &Caller, review: &Review) {
         key: format!("{}:{}", review.id, review.revision),
         body: [0; 32],
     };
-    let input = Box::new(Input::View { review: review.id, by: principal.clone() });
+    let seen = Some(ReviewViewed::of(review));
+    let input = Box::new(Input::View { review: review.id, by: principal.clone(), seen });
     let operation = Operation::Review { review: review.id, input };
     let change = Change { by: Some(caller.identity.actor()), key: Some(key), operation };
     let state = caller.state.clone();

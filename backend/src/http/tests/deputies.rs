@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shared::time::Timestamp;
 
-use super::{Client, Site};
+use super::{Client, PASSWORD, Site};
 
 const FLOW: &str = r"
 id: contract
@@ -110,7 +110,11 @@ async fn who_is_away_has_a_deputy_for_a_while() {
     // A deputy of the deputy gets no rights.
     tom.post("/api/v1/deputies", &json!({ "deputy": "ana", "until": in_hours(24) })).await.expect(201);
 
-    assert_eq!(tom.get("/api/v1/me").await.expect(200)["stands_for"][0]["username"], "lea");
+    let me = tom.get("/api/v1/me").await.expect(200);
+    assert_eq!(me["stands_for"][0]["username"], "lea");
+    let nobody = Client { site: &site, cookie: None };
+    let login = json!({ "username": "tom", "password": PASSWORD });
+    assert_eq!(nobody.post("/api/v1/session", &login).await.expect(200), me, "a login is answered alike");
     assert_eq!((assigned(&tom).await, assigned(&ana).await), (1, 0));
     assert_eq!(ana.get(&path).await.code(404), "not_found");
     let later = json!({ "deputy": "ana", "from": in_hours(1), "until": in_hours(2) });

@@ -1,4 +1,4 @@
-//! Tests of the reviews of a run by status, and of its report.
+//! Tests of the reviews of a run by status and by page, and of its report.
 
 use serde_json::{Value, json};
 
@@ -56,5 +56,35 @@ async fn reviews_of_a_run_are_listed_by_where_they_stand_and_its_report_says_how
         (format!("/api/v1/reviews/facets?run={one}"), "/run"),
     ] {
         assert_eq!(dev.get(&path).await.expect(422)["errors"][0]["path"], place, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_reviews_of_a_run_are_read_page_by_page() {
+    const PARALLEL: &str = "
+id: parallel
+nodes:
+  begin: { set: { a: 1 }, next: [one, two, three] }
+  one: { human: { prompt: One?, reviewers: { roles: [editor] } } }
+  two: { human: { prompt: Two?, reviewers: { roles: [legal] } } }
+  three: { human: { prompt: Three?, reviewers: { roles: [editor] } } }
+";
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer", "editor"]).await;
+    dev.put_flow("/api/v1/flows/parallel", PARALLEL).await.expect(200);
+    let run = dev.post("/api/v1/runs", &json!({ "flow": "parallel" })).await.expect(201)["id"].clone();
+    let path = format!("/api/v1/runs/{}/reviews?limit=1", run.as_str().unwrap());
+    for (client, nodes) in [(&dev, vec!["one", "three", "two"]), (&ana, vec!["one", "three"])] {
+        let (mut found, mut next) = (Vec::new(), Some(String::new()));
+        while let Some(cursor) = next {
+            let page = client.get(&format!("{path}{cursor}")).await.expect(200);
+            let items = page["items"].as_array().unwrap();
+            assert!(items.len() <= 1, "{page}");
+            found.extend(items.iter().map(|review| review["node"].as_str().unwrap().to_owned()));
+            next = page["next_cursor"].as_str().map(|cursor| format!("&cursor={cursor}"));
+        }
+        found.sort_unstable();
+        assert_eq!(found, nodes);
     }
 }

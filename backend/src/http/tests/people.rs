@@ -163,6 +163,8 @@ async fn a_token_acts_as_its_maker_with_no_more_than_its_roles() {
     ana.delete(&path).await.expect(204);
     let gone = with(secret, "GET", "/api/v1/me").body(Body::empty()).unwrap();
     assert_eq!(site.send(gone).await.code(401), "unauthenticated");
+    let audit = site.login("admin").await.get("/api/v1/audit?kind=token.revoked").await.expect(200);
+    assert_eq!(audit["items"][0]["data"], json!({ "id": token["id"], "owner": "ana" }));
 }
 
 #[tokio::test]
@@ -214,7 +216,32 @@ async fn everybody_chooses_what_they_are_told_and_nobody_takes_anothers_name_in_
     assert_eq!(ana.put(path, &chosen).await.code(403), "forbidden");
     admin.patch("/api/v1/users/tom", &json!({ "password": PASSWORD })).await.expect(200);
     assert_eq!(admin.get(&of_tom).await.expect(200)["slack_user_id"], json!(null));
-    admin.put(&format!("{path}?user=ana"), &json!({ "slack_user_id": "U2" })).await.expect(200);
+    // As a field of the person, it leaves the settings as they are.
+    let of_ana = "/api/v1/users/ana";
+    for (id, status) in [("U2", 200), ("ana", 422)] {
+        admin.patch(of_ana, &json!({ "slack_user_id": id })).await.expect(status);
+    }
+    assert_eq!(
+        ana.get(path).await.expect(200),
+        json!({
+            "rules": rules, "slack_user_id": "U2", "email": "ana@desk.example", "available": []
+        })
+    );
+    let listed = async || admin.get("/api/v1/users").await.expect(200)["items"][1]["slack_user_id"].clone();
+    assert_eq!(listed().await, "U2");
+    assert!(ana.get("/api/v1/me").await.expect(200).get("slack_user_id").is_none());
+    assert_eq!(admin.patch("/api/v1/users/tom", &json!({ "slack_user_id": "U2" })).await.code(409), "conflict");
+    assert_eq!(admin.patch("/api/v1/users/admin", &json!({ "slack_user_id": "U3" })).await.code(403), "forbidden");
+    let removed = admin.patch(of_ana, &json!({ "slack_user_id": "" })).await.expect(200);
+    assert_eq!((&removed["username"], listed().await), (&json!("ana"), json!(null)));
+    let both = json!({ "slack_user_id": "U2", "password": PASSWORD });
+    assert_eq!(admin.patch(of_ana, &both).await.expect(200)["slack_user_id"], "U2");
+    // A new password removes it also from settings that cannot be read.
+    let broken = "UPDATE notifications SET body = 'no JSON' WHERE username = 'ana'";
+    assert_eq!(site.database.execute(broken).await.unwrap(), 1);
+    admin.patch(of_ana, &json!({ "password": PASSWORD })).await.expect(200);
+    assert_eq!(listed().await, json!(null));
+    let ana = site.login("ana").await;
     let wrong = json!({ "rules": [{ "channel": "email", "events": [] }], "slack_user_id": "ana", "email": "nowhere" });
     let errors = ana.put(path, &wrong).await.expect(422)["errors"].clone();
     let places: Vec<_> = errors.as_array().unwrap().iter().map(|mistake| mistake["path"].clone()).collect();

@@ -129,7 +129,10 @@ async fn who_opened_a_review_is_for_the_audit_and_for_themselves() {
     ana.get(&format!("/api/v1/reviews/{review}?view=false")).await.expect(200);
     let views = |log: Value| log["items"].as_array().unwrap().iter().filter(|e| e["kind"] == "review.viewed").count();
     assert_eq!(views(ana.get("/api/v1/log?limit=200").await.expect(200)), 0);
-    ana.get(&format!("/api/v1/reviews/{review}")).await.expect(200);
+    // Nor is a revision that it does not have any longer, or not yet, recorded as the one that it has.
+    assert_eq!(ana.get(&format!("/api/v1/reviews/{review}?viewed=2")).await.code(409), "revision_changed");
+    assert_eq!(views(ana.get("/api/v1/log?limit=200").await.expect(200)), 0);
+    ana.get(&format!("/api/v1/reviews/{review}?viewed=1")).await.expect(200);
     let admin = site.login("admin").await;
     for (client, seen) in [(&ana, 1), (&tom, 0), (&dev, 0), (&admin, 1)] {
         assert_eq!(views(client.get("/api/v1/log?limit=200").await.expect(200)), seen);

@@ -1,6 +1,9 @@
 //! Other data that name a person, and do not belong to a run.
 
+use uuid::Uuid;
+
 use super::super::db::{Conn, Sql};
+use super::super::queue::unused_classes;
 use super::super::{Error, Store};
 use super::{Erasing, place};
 
@@ -13,7 +16,8 @@ impl Store {
     /// Removes some other data that name the person. Returns whether there are more.
     pub async fn erase_rest(&self, erasing: &Erasing) -> Result<bool, Error> {
         let erasing = erasing.clone();
-        let erase = async move |conn| erase_rest(conn, &erasing).await;
+        let unused = unused_classes(&self.inner.db).await?;
+        let erase = async move |conn| erase_rest(conn, &erasing, &unused).await;
         self.inner.db.write(erase).await
     }
 
@@ -38,8 +42,8 @@ impl Store {
 }
 
 /// Removes some data that name the person and belong to no run. Returns whether there are more.
-async fn erase_rest(mut conn: Conn, erasing: &Erasing) -> Result<bool, Error> {
-    let more = conn.forget_classes().await?;
+async fn erase_rest(mut conn: Conn, erasing: &Erasing, unused: &[Uuid]) -> Result<bool, Error> {
+    let more = conn.forget_classes(unused).await?;
     let (name, pseudonym) = (erasing.username.as_str(), erasing.pseudonym.as_str());
     let sql = Sql::new("DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE target = ").bind(name);
     let sql = sql.push(" AND channel IN ('slack', 'email') LIMIT ").bind(AT_ONCE).push(")");

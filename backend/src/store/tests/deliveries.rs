@@ -170,6 +170,10 @@ async fn a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits(world
     };
     assert_eq!(kept().await, ["ana"]);
     assert_eq!(world.store.messages(review.id, DeliveryKind::Webhook).await.expect("reads").len(), 1);
+    // One that a later version has sent keeps nothing from being announced.
+    let later = "UPDATE deliveries SET event = 'review.sung' WHERE target = 'ana'";
+    assert_eq!(world.database.execute(later).await.expect("runs"), 1);
+    assert_eq!(world.store.messages(review.id, DeliveryKind::Webhook).await.expect("reads"), []);
     let reacted = world.store.message_with_reactions("the message to ana").await.expect("reads");
     assert_eq!(reacted.map(|(review, ..)| review), Some(review.id));
     let before = world.store.head().await.expect("reads");

@@ -8,11 +8,12 @@ use shared::access::Principal;
 use shared::api::{ReviewQuery, RunQuery};
 use shared::inbox::{Assigned, ReviewOrder};
 use shared::review::ReviewStatus;
-use shared::run::RunStatus;
+use shared::run::{Ending, RunStatus};
 
 use super::support::{World, decide, decided, launch, on_both, person};
 use crate::engine::Input;
 use crate::store::db::Sql;
+use crate::store::queue::unused_classes;
 use crate::store::schema;
 use crate::store::sqlite::{SEEN, path_of};
 use crate::store::testing::Database;
@@ -20,6 +21,7 @@ use crate::store::{Actor, Change, FinishedFilter, Operation};
 
 on_both! {
     a_place_is_left_when_it_does_not_hold_any_more,
+    a_run_that_people_stopped_is_listed_by_its_ending,
     only_classes_that_nothing_waits_for_are_removed,
 }
 
@@ -73,15 +75,52 @@ async fn a_place_is_left_when_it_does_not_hold_any_more(world: World) {
     }
 }
 
+async fn a_run_that_people_stopped_is_listed_by_its_ending(world: World) {
+    let mut reviews = Vec::new();
+    for _ in 0..5 {
+        reviews.push(world.launched_review("hello").await);
+    }
+    decided(world.store.commit(decide(&reviews[1], "ana", "no")).await).expect("decides");
+    decided(world.store.commit(decide(&reviews[2], "ana", "yes")).await).expect("decides");
+    cancel(&world, reviews[3].run_id.expect("of a run")).await;
+    // As an earlier version stored it; the next start sorts it.
+    for earlier in [false, true] {
+        if earlier {
+            let sql = "UPDATE runs_by_status SET status = 'unsorted' WHERE status = 'rejected'";
+            assert_eq!(world.database.execute(sql).await.expect("runs"), 1);
+            world.another().await;
+        }
+        // Everything, what they started, and what they are involved in.
+        for (name, role) in [("boss", "admin"), ("dev", "developer"), ("ana", "reviewer")] {
+            let viewer = Principal { roles: [role.to_owned()].into(), ..person(name) };
+            for flow in [None, Some("ask".to_owned())] {
+                let found = async |status, ending| {
+                    let query = RunQuery { status, ending: Some(ending), flow: flow.clone(), ..RunQuery::default() };
+                    let runs = world.store.runs(&viewer, &query).await.expect("reads").items;
+                    runs.iter().map(|run| Some(run.id)).collect::<Vec<_>>()
+                };
+                assert_eq!(found(None, Ending::Rejected).await, [reviews[1].run_id], "{name}");
+                assert_eq!(found(Some(RunStatus::Failed), Ending::Rejected).await, [reviews[1].run_id], "{name}");
+                assert_eq!(found(Some(RunStatus::Cancelled), Ending::Rejected).await, []);
+                assert_eq!(found(None, Ending::TimedOut).await, []);
+            }
+        }
+    }
+}
+
+async fn forget_classes(world: &World, unused: &[uuid::Uuid]) {
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
+    conn.forget_classes(unused).await.expect("removes");
+    conn.commit().await.expect("commits");
+}
+
 async fn only_classes_that_nothing_waits_for_are_removed(world: World) {
     let first = world.launched_review("hello").await;
     world.launch("hello").await;
     decided(world.store.commit(decide(&first, "ana", "yes")).await).expect("decides");
     for (pending, kept) in [(1, 1), (0, 0)] {
         assert_eq!(rows(&world, "SELECT COUNT(*) FROM queue").await, pending);
-        let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
-        conn.forget_classes().await.expect("removes");
-        conn.commit().await.expect("commits");
+        forget_classes(&world, &unused_classes(&world.store.inner.db).await.expect("reads")).await;
         assert_eq!(rows(&world, "SELECT COUNT(*) FROM classes").await, kept);
         let viewer = Principal { roles: ["reviewer".to_owned()].into(), ..person("ana") };
         for review in world.store.pending(&viewer, 10, usize::MAX).await.expect("reads").reviews {
@@ -89,6 +128,10 @@ async fn only_classes_that_nothing_waits_for_are_removed(world: World) {
         }
     }
     world.launch("hello").await;
+    // One that is used again after it was read stays, too.
+    let found = world.store.inner.db.read().await.expect("reads").fetch(Sql::new("SELECT class FROM classes")).await;
+    let classes: Vec<_> = found.expect("reads").iter().map(|row| row.uuid(0).expect("an id")).collect();
+    forget_classes(&world, &classes).await;
     let viewer = Principal { roles: ["reviewer".to_owned()].into(), ..person("ana") };
     assert_eq!(
         world.store.pending(&viewer, 10, usize::MAX).await.expect("reads").reviews.len(),
@@ -157,6 +200,8 @@ async fn sqlite_looks_through_no_large_table() {
                 let query = RunQuery { status, flow, limit: Some(1), ..RunQuery::default() };
                 let page = world.store.runs(viewer, &query).await.expect("reads");
                 let query = RunQuery { cursor: page.next_cursor, ..query };
+                world.store.runs(viewer, &query).await.expect("reads");
+                let query = RunQuery { status: None, ending: Some(Ending::Rejected), ..query };
                 world.store.runs(viewer, &query).await.expect("reads");
             }
         }
@@ -237,7 +282,7 @@ async fn what_an_earlier_version_wrote_has_its_places() {
     let conn = rusqlite::Connection::open(&path).expect("opens");
     let text = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, Option<String>>(0)).expect("a row");
     for (sql, expected) in [
-        ("SELECT group_concat(status || created_at, ' ') FROM runs_by_status", Some("cancelled3 failed2")),
+        ("SELECT group_concat(status || created_at, ' ') FROM runs_by_status", Some("cancelled3 failed2 unsorted2")),
         ("SELECT group_concat(status || created_at, ' ') FROM undecided_reviews", Some("expired3 withdrawn2")),
         (
             "SELECT group_concat(subject || created_at, ' ') FROM review_audience",

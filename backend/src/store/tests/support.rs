@@ -114,6 +114,7 @@ impl World {
             active: true,
             created_at: self.clock.now(),
             single_sign_on: false,
+            slack_user_id: None,
             stands_for: Vec::new(),
         };
         let record = NewUserRecord { user, password_hash: None };

@@ -6,7 +6,7 @@ use shared::log::EventData;
 
 use super::super::archives::{ARCHIVED_RUNS, ARCHIVES, signed, unsigned};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::runs::{RUNS, RUNS_BY_STATUS};
+use super::super::runs::{RUNS, RUNS_BY_STATUS, listed_keys};
 use super::super::{Change, CommitError, Committed, Error, NewArchive, Operation};
 use super::group::Group;
 use super::pending::NewArchiveRows;
@@ -38,8 +38,7 @@ impl Group {
             for row in conn.fetch(sql.list(runs.iter().cloned()).push(")")).await? {
                 let id = row.uuid(0)?;
                 self.archiving.rows.insert(RunId(id), row.int_opt(1)?.unwrap_or(0));
-                let status = vec![row.text(2)?.into(), row.int(3)?.into(), id.into()];
-                self.archiving.statuses.insert(RunId(id), status);
+                self.archiving.statuses.insert(RunId(id), listed_keys(&row.text(2)?, row.int(3)?, id));
             }
         }
         Ok(())
@@ -93,7 +92,7 @@ impl Group {
             self.archiving.up_to.into(),
         ];
         conn.insert(&ARCHIVES, vec![archived], "").await?;
-        let statuses = runs.iter().filter_map(|run| self.archiving.statuses.remove(&run.id)).collect();
+        let statuses = runs.iter().filter_map(|run| self.archiving.statuses.remove(&run.id)).flatten().collect();
         let gone = runs.iter().map(|run| vec![Arg::from(run.id.0)]).collect();
         let rows = runs.into_iter().map(|run| {
             let archive = signed(told.archive).into();

@@ -4,6 +4,7 @@ use shared::time::Timestamp;
 
 use super::super::db::{Db, Sql};
 use super::super::driver_error::DriverError;
+use super::super::queue::unused_classes;
 
 /// The lifetime of an idempotency key, and of a task of an ended run after its worker's last heartbeat, in
 /// microseconds.
@@ -34,11 +35,13 @@ pub(super) async fn some(db: &Db, now: Timestamp) -> Result<bool, DriverError> {
         more |= conn.execute(sql).await? >= CLEAN_AT_ONCE.unsigned_abs();
     }
     conn.commit().await?;
-    let mut conn = db.write_on_this_thread().await?;
-    let classes = conn.fetch(Sql::new("SELECT class FROM classes LIMIT ").bind(KEPT_CLASSES + 1)).await?;
-    if i64::try_from(classes.len()).unwrap_or(i64::MAX) > KEPT_CLASSES {
-        more |= conn.forget_classes().await?;
+    let classes = Sql::new("SELECT class FROM classes LIMIT ").bind(KEPT_CLASSES + 1);
+    let classes = db.read().await?.fetch(classes).await?.len();
+    if i64::try_from(classes).unwrap_or(i64::MAX) > KEPT_CLASSES {
+        let unused = unused_classes(db).await?;
+        let mut conn = db.write_on_this_thread().await?;
+        more |= conn.forget_classes(&unused).await?;
+        conn.commit().await?;
     }
-    conn.commit().await?;
     Ok(more)
 }

@@ -132,6 +132,7 @@ impl Group {
             active: false,
             created_at: record.user.created_at,
             single_sign_on: false,
+            slack_user_id: None,
             stands_for: Vec::new(),
         };
         let erased = UserRecord {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TaskId, Username};
 use uuid::Uuid;
 
-use super::super::{Change, Operation, ProviderAccount, SignIn};
+use super::super::{Change, NewSession, Operation, ProviderAccount, SignIn};
 use crate::engine::Input;
 use crate::flow::calls;
 
@@ -54,16 +54,16 @@ impl<'a> Named<'a> {
         if let Some(key) = &change.key {
             self.keys.insert((&key.scope, &key.key));
         }
-        match &change.operation {
+        self.operation(&change.operation);
+    }
+
+    fn operation(&mut self, operation: &'a Operation) {
+        match operation {
             Operation::Launch { run, flow, version, .. } => {
                 self.runs.insert(*run);
                 match version {
-                    Some(version) => {
-                        self.versions.insert((flow.clone(), *version));
-                    }
-                    None => {
-                        self.newest.insert(flow);
-                    }
+                    Some(version) => self.versions.extend([(flow.clone(), *version)]),
+                    None => self.newest.extend([flow]),
                 }
             }
             Operation::Run { run, input } => {
@@ -91,7 +91,8 @@ impl<'a> Named<'a> {
             Operation::CreateUser(record) => self.user(&record.user.username, true),
             Operation::UpdateUser(change) => {
                 self.user(&change.username, true);
-                self.notified.extend(change.password_hash.is_some().then(|| change.username.as_str()));
+                self.notified.insert(&change.username);
+                self.slack_users.extend(change.slack_user_id().flatten());
             }
             // The deputy is written, and the person must not change meanwhile.
             Operation::NameDeputy(span) => {
@@ -110,20 +111,7 @@ impl<'a> Named<'a> {
                 self.slack_users.extend(chosen.notifications.slack_user_id.as_deref());
             }
             Operation::AddCredential(new) => self.user(&new.credential.username, false),
-            Operation::StartSession(new) => {
-                // A proof of the second factor is used up in the person's row.
-                self.user(&new.session.credential.username, new.proof.is_some());
-                match &new.by {
-                    SignIn::Password(_) => {}
-                    SignIn::Link(link) => self.credential(link, true),
-                    SignIn::Provider(by) => {
-                        self.user(&new.session.credential.username, true);
-                        self.accounts.insert(&by.account);
-                        self.credential(&by.attempt.digest, true);
-                    }
-                }
-                new.replaces.iter().for_each(|digest| self.credential(digest, true));
-            }
+            Operation::StartSession(new) => self.session(new),
             Operation::RefuseSignIn(refused) => {
                 refused.username.iter().for_each(|name| self.user(name, true));
                 self.accounts.insert(&refused.account);
@@ -145,6 +133,21 @@ impl<'a> Named<'a> {
             | Operation::ArchiveRuns(_)
             | Operation::EraseEntries(_) => {}
         }
+    }
+
+    fn session(&mut self, new: &'a NewSession) {
+        // A proof of the second factor is used up in the person's row.
+        self.user(&new.session.credential.username, new.proof.is_some());
+        match &new.by {
+            SignIn::Password(_) => {}
+            SignIn::Link(link) => self.credential(link, true),
+            SignIn::Provider(by) => {
+                self.user(&new.session.credential.username, true);
+                self.accounts.insert(&by.account);
+                self.credential(&by.attempt.digest, true);
+            }
+        }
+        new.replaces.iter().for_each(|digest| self.credential(digest, true));
     }
 
     fn input(&mut self, input: &'a Input) {

@@ -24,43 +24,46 @@ impl Group {
         if by.is_some_and(|by| by.token) {
             return Err(CommitError::Forbidden("a token cannot change notifications; log in to do so".to_owned()));
         }
-        let known = self.notifications.get(&username).and_then(|known| known.slack_user_id.as_ref());
-        if notifications.slack_user_id.is_some() && notifications.slack_user_id.as_ref() != known {
-            may_set_slack_user(by, &username)?;
-        }
+        self.check_slack_user(by, &username, notifications.slack_user_id.as_deref())?;
         if !self.users.contains_key(&username) {
             return Err(CommitError::NotFound);
         }
-        self.slack_users.retain(|_, name| *name != username);
-        if let Some(id) = &notifications.slack_user_id {
-            if let Some(name) = self.slack_users.get(id) {
-                return Err(CommitError::Conflict(format!("{name} already uses the Slack member ID {id}")));
-            }
-            self.slack_users.insert(id.clone(), username.clone());
-        }
-        self.store_notifications(by, username, notifications, moment);
+        let changed = UserChanged { notifications: Some(notifications.clone()), ..UserChanged::of(username.clone()) };
+        self.emit(by, &EventData::UserUpdated(changed), moment);
+        self.store_notifications(username, notifications);
         Ok(Committed::Done)
     }
 
-    /// Removes a person's Slack member ID, if they have one: what it lets somebody do ends with their other access.
-    pub(super) fn forget_slack_user(&mut self, by: Option<&Principal>, username: &Username, moment: Moment) {
-        let Some(known) = self.notifications.get(username).filter(|known| known.slack_user_id.is_some()) else {
-            return;
-        };
-        let notifications = Notifications { slack_user_id: None, ..known.clone() };
-        self.slack_users.retain(|_, name| name != username);
-        self.store_notifications(by, username.clone(), notifications, moment);
+    /// Refuses a Slack member ID that the person may not get. Everyone may lose theirs.
+    pub(super) fn check_slack_user(
+        &self,
+        by: Option<&Principal>,
+        username: &Username,
+        id: Option<&str>,
+    ) -> Result<(), CommitError> {
+        let known = self.notifications.get(username).and_then(|known| known.slack_user_id.as_deref());
+        let Some(id) = id.filter(|id| Some(*id) != known) else { return Ok(()) };
+        may_set_slack_user(by, username)?;
+        match self.slack_users.get(id).filter(|name| *name != username) {
+            Some(name) => Err(CommitError::Conflict(format!("{name} already uses the Slack member ID {id}"))),
+            None => Ok(()),
+        }
     }
 
-    fn store_notifications(
-        &mut self,
-        by: Option<&Principal>,
-        username: Username,
-        notifications: Notifications,
-        moment: Moment,
-    ) {
-        let changed = UserChanged { notifications: Some(notifications.clone()), ..UserChanged::of(username.clone()) };
-        self.emit(by, &EventData::UserUpdated(changed), moment);
+    /// Sets or removes a person's Slack member ID, and returns their settings if they change.
+    pub(super) fn set_slack_user(&mut self, username: &Username, id: Option<String>) -> Option<Notifications> {
+        let known = self.notifications.get(username).cloned().unwrap_or_default();
+        if known.slack_user_id == id {
+            return None;
+        }
+        let notifications = Notifications { slack_user_id: id, ..known };
+        self.store_notifications(username.clone(), notifications.clone());
+        Some(notifications)
+    }
+
+    fn store_notifications(&mut self, username: Username, notifications: Notifications) {
+        self.slack_users.retain(|_, name| *name != username);
+        self.slack_users.extend(notifications.slack_user_id.clone().map(|id| (id, username.clone())));
         self.notifications.insert(username.clone(), notifications.clone());
         self.out.notifications.insert(username, notifications);
     }

@@ -16,8 +16,8 @@ pub(super) struct Archiving {
     pub up_to: i64,
     /// The number of the last log row of each run that exists.
     pub rows: BTreeMap<RunId, i64>,
-    /// The row of each of these runs in the table of runs by status.
-    pub statuses: BTreeMap<RunId, Vec<Arg>>,
+    /// The keys of each of these runs in the table of runs by status.
+    pub statuses: BTreeMap<RunId, Vec<Vec<Arg>>>,
     pub new: Option<NewArchiveRows>,
 }
 

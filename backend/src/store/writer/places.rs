@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use shared::id::RunId;
 use shared::inbox::Urgency;
 use shared::review::Review;
-use shared::run::{RunStatus, Step};
+use shared::run::{Ending, RunStatus, RunSummary, Step};
 
 use super::super::blobs::encode;
 use super::super::packed::pack;
@@ -19,15 +19,17 @@ use super::write::Rows;
 use crate::engine::RunState;
 
 impl Rows {
-    /// Moves a run in the table of runs by status. Completed runs and hidden runs are not in it.
-    pub fn status(&mut self, stored: Option<&str>, status: RunStatus, state: &RunState) {
-        let listed = |status: &str| status != RunStatus::Completed.as_str() && state.shown_id().is_some();
-        let row = |status: &str| vec![status.into(), state.created_at.0.into(), state.id.0.into()];
-        if stored == Some(status.as_str()) {
+    /// Moves a run in the table of runs by status and ending. Completed runs and hidden runs are not in it.
+    pub fn status(&mut self, stored: Option<&str>, run: &RunSummary, state: &RunState) {
+        let status = run.status.as_str();
+        if stored == Some(status) || state.shown_id().is_none() {
             return;
         }
-        self.left_statuses.extend(stored.filter(|stored| listed(stored)).map(row));
-        self.statuses.extend(Some(status.as_str()).filter(|status| listed(status)).map(row));
+        let listed = |status: &&str| *status != RunStatus::Completed.as_str();
+        let row = |word: &str| vec![word.into(), run.created_at.0.into(), run.id.0.into()];
+        self.left_statuses.extend(stored.filter(listed).map(row));
+        let ending = Ending::of(run.error.as_ref()).map(Ending::as_str);
+        self.statuses.extend(Some(status).filter(listed).into_iter().chain(ending).map(row));
     }
 
     /// Writes steps. Returns the new column for steps in the row of the run, or `None` to leave the column as it is.

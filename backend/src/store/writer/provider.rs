@@ -47,6 +47,7 @@ impl Group {
                 active: true,
                 created_at: moment.now,
                 single_sign_on: true,
+                slack_user_id: None,
                 stands_for: Vec::new(),
             };
             let record = UserRecord {

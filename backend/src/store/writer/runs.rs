@@ -7,6 +7,7 @@ use shared::access::{Act, Principal};
 use shared::api::{Decided, DecisionEffect};
 use shared::id::{FlowId, ReviewId, RunId};
 use shared::run::Context;
+use shared::time::Timestamp;
 
 use super::super::log_row::{Cause, Recorded};
 use super::super::{CommitError, Committed};
@@ -128,20 +129,7 @@ impl Group {
         mut input: Input,
         moment: Moment,
     ) -> Result<(), CommitError> {
-        let fresh = match (input.by(), by) {
-            (Some(claimed), Some(by)) if claimed.username != by.username => {
-                return Err(CommitError::Forbidden("you cannot act on another user's behalf".to_owned()));
-            }
-            (Some(_), Some(by)) => Some(by.clone()),
-            (Some(claimed), None) => Some(self.principal_of(claimed, moment.now)?),
-            (None, _) => None,
-        };
-        if let (Some(principal), Some(fresh)) = (input.by_mut(), fresh) {
-            *principal = fresh;
-        }
-        if let Input::Delegate { to, person, .. } = &mut input {
-            *person = self.active(to).ok().map(|record| record.principal(None));
-        }
+        self.give_rights(by, &mut input, moment.now)?;
         grants::check(&input, self.longest_grant)?;
         let work = self.runs.get(&run).ok_or(CommitError::NotFound)?;
         let snapshot = work.snapshot.as_ref().ok_or(CommitError::NotFound)?;
@@ -198,6 +186,25 @@ impl Group {
         self.out.feedback.extend(said);
         self.keep_grants(run, given, over);
         answer
+    }
+
+    /// Puts the rights that people have in this transaction into an input.
+    fn give_rights(&self, by: Option<&Principal>, input: &mut Input, now: Timestamp) -> Result<(), CommitError> {
+        let fresh = match (input.by(), by) {
+            (Some(claimed), Some(by)) if claimed.username != by.username => {
+                return Err(CommitError::Forbidden("you cannot act on another user's behalf".to_owned()));
+            }
+            (Some(_), Some(by)) => Some(by.clone()),
+            (Some(claimed), None) => Some(self.principal_of(claimed, now)?),
+            (None, _) => None,
+        };
+        if let (Some(principal), Some(fresh)) = (input.by_mut(), fresh) {
+            *principal = fresh;
+        }
+        if let Input::Delegate { to, person, .. } = input {
+            *person = self.active(to).ok().map(|record| record.principal(None));
+        }
+        Ok(())
     }
 
     /// Ends a run without its flow.

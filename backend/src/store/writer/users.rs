@@ -43,22 +43,12 @@ impl Group {
         change: UserChange,
         moment: Moment,
     ) -> Result<Committed, CommitError> {
-        allow(by, Act::ManagePeople)?;
-        if change.takes_admin() && self.is_last_admin(&change.username) {
-            let name = &change.username;
-            return Err(CommitError::Conflict(format!("{name} is the only admin; make someone else an admin first")));
-        }
-        if self.users.contains_key(&change.username) {
-            self.check_not_erased(&change.username)?;
-        }
+        self.check_change(by, &change)?;
         let record = self.users.get_mut(&change.username).ok_or(CommitError::NotFound)?;
-        if change.password_hash.is_some() && record.account.is_some() {
-            let why = format!("{} signs in with the identity provider, and has no password here", change.username);
-            return Err(CommitError::Conflict(why));
-        }
         let user = &mut record.user;
         let before = user.clone();
         let mut changed = UserChanged::of(user.username.clone());
+        let slack_user_id = change.slack_user_id().map(|id| id.map(str::to_owned));
         let patch = change.patch;
         if let Some(name) = patch.display_name {
             changed.display_name = Some(name.clone());
@@ -82,20 +72,44 @@ impl Group {
             changed.password = true;
             record.password_hash = Some(hash);
         }
-        let user = user.clone();
+        let mut user = user.clone();
         if new_password || !user.active {
             self.end_access(&user.username, EndedAccess::All);
         }
         self.out.users.insert(user.username.clone());
-        self.emit(by, &EventData::UserUpdated(changed), moment);
-        if new_password {
-            self.forget_slack_user(by, &user.username, moment);
+        if let Some(id) = slack_user_id {
+            changed.notifications = self.set_slack_user(&user.username, id);
         }
+        user.slack_user_id = self.notifications.get(&user.username).and_then(|chosen| chosen.slack_user_id.clone());
+        self.emit(by, &EventData::UserUpdated(changed), moment);
         // Approvals for later calls must not survive the loss of rights.
         if !user.active || before.roles.iter().any(|role| !user.roles.contains(role)) {
             self.revoke_grants_of(by, &user.username, moment);
         }
         Ok(Committed::User { user: Box::new(user) })
+    }
+
+    /// Refuses changes of a person that may not be made.
+    fn check_change(&self, by: Option<&Principal>, change: &UserChange) -> Result<(), CommitError> {
+        allow(by, Act::ManagePeople)?;
+        let name = &change.username;
+        if change.takes_admin() && self.is_last_admin(name) {
+            return Err(CommitError::Conflict(format!("{name} is the only admin; make someone else an admin first")));
+        }
+        let record = self.users.get(name).ok_or(CommitError::NotFound)?;
+        self.check_not_erased(name)?;
+        if change.password_hash.is_some() && record.account.is_some() {
+            let why = format!("{name} signs in with the identity provider, and has no password here");
+            return Err(CommitError::Conflict(why));
+        }
+        if change.patch.slack_user_id.is_some() {
+            if by.is_some_and(|by| by.token) {
+                let why = "a token cannot change a Slack member ID; log in to do so";
+                return Err(CommitError::Forbidden(why.to_owned()));
+            }
+            self.check_slack_user(by, name, change.slack_user_id().flatten())?;
+        }
+        Ok(())
     }
 
     /// Whether this person is the only admin. In PostgreSQL, writers check this one after the other, under a lock.
@@ -174,10 +188,11 @@ impl Group {
         if owner.is_some_and(|owner| *owner != credential.username) {
             return Err(CommitError::NotFound);
         }
+        let revoked = TokenRevoked { id, owner: Some(credential.username.clone()) };
         self.credentials.remove(&digest);
         self.out.new_credentials.remove(&digest);
         self.out.ended_credentials.insert(digest);
-        self.emit(by, &EventData::TokenRevoked(TokenRevoked { id }), moment);
+        self.emit(by, &EventData::TokenRevoked(revoked), moment);
         Ok(Committed::Done)
     }
 

@@ -240,13 +240,13 @@ impl Group {
 impl Rows {
     fn run(&mut self, run: RunId, work: &RunWork, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
         let state = &snapshot.state;
-        let status = summary(state).status;
-        self.status(work.stored_status.as_deref(), status, state);
+        let shown = summary(state);
+        self.status(work.stored_status.as_deref(), &shown, state);
         let steps = self.steps(run, work, &changed.steps)?;
         self.runs.push(vec![
             run.0.into(),
             state.flow.as_str().into(),
-            status.as_str().into(),
+            shown.status.as_str().into(),
             state.requested_by.as_str().into(),
             state.created_at.0.into(),
             state.format.into(),

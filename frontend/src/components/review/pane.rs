@@ -94,10 +94,10 @@ impl Pane {
         self.known.set(review.revision);
         self.workspace.see(&review);
         self.mistakes.set(Vec::new());
-        // The server records that the person has seen this revision.
-        let (api, id) = (self.api, self.id);
+        // The server records that the person has seen this revision. Another one shows itself as the next change.
+        let (api, id, revision) = (self.api, self.id, review.revision);
         spawn_local(async move {
-            drop(api.review(id).await);
+            drop(api.viewed_review(id, revision).await);
         });
     }
 

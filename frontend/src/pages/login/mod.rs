@@ -75,8 +75,6 @@ pub fn LoginPage() -> impl IntoView {
                     Ok(user) => {
                         session.entered(user);
                         navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });
-                        // The answer to a login does not name the people for whom the person stands in.
-                        session.refresh(api).await;
                     }
                     Err(problem) if problem.code == Code::SecondFactorRequired => code.set(Some(String::new())),
                     Err(problem) => error.set(Some(why_not(&problem, asked, link))),

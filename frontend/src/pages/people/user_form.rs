@@ -35,6 +35,7 @@ pub fn UserForm(
     let username = text(user.as_ref().map(|user| user.username.to_string()));
     let display_name = text(user.as_ref().and_then(|user| user.display_name.clone()));
     let email = text(user.as_ref().and_then(|user| user.email.clone()));
+    let slack = text(user.as_ref().and_then(|user| user.slack_user_id.clone()));
     let password = text(None);
     let first_roles =
         user.as_ref().map_or_else(|| vec![shared::access::REVIEWER.to_owned()], |user| user.roles.clone());
@@ -54,7 +55,7 @@ pub fn UserForm(
         let (display_name, email) = (display_name.get_untracked(), email.get_untracked());
         let filled = |text: &String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let (new_display, new_email) = (filled(&display_name), filled(&email));
-        let active = active.get_untracked();
+        let (active, slack) = (active.get_untracked(), slack.get_untracked());
         async move {
             let answer = if let Some(before) = before {
                 // Only changed fields are sent, so that two admins do not undo each other's changes.
@@ -66,6 +67,7 @@ pub fn UserForm(
                     roles: (before.roles.iter().cloned().collect::<BTreeSet<_>>() != roles.iter().cloned().collect())
                         .then_some(roles),
                     active: (before.active != active).then_some(active),
+                    slack_user_id: differs(&slack, before.slack_user_id.as_ref()).then_some(slack),
                 };
                 api.update_user(&name, &patch).await
             } else {
@@ -108,7 +110,7 @@ pub fn UserForm(
         }
         save.dispatch_local((name, secret));
     };
-    let other = elsewhere(problem, &["/username", "/password", "/display_name", "/email", "/roles"]);
+    let other = elsewhere(problem, &["/username", "/password", "/display_name", "/email", "/roles", "/slack_user_id"]);
     let wrong_roles = mistake_at(problem, "/roles");
     view! {
         <form class="in" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
@@ -128,6 +130,7 @@ pub fn UserForm(
                         <Field label="New password" hint="At least 12 characters." kind="password" complete="new-password" value=password problem path="/password"/></details>
                     <details class="fold"><summary>"Second factor"<span class="muted">"when their device is lost"</span></summary>
                         <button type="button" class="b" on:click=move |_| remove_factor.run(())>"Remove it…"</button></details>
+                    {(!own).then(|| view! { <SlackMember value=slack problem/> })}
                     <label class="role">
                         <input type="checkbox" prop:checked=active on:change=while_shown(move |event| active.set(event_target_checked(&event)))/>
                         <span><b>"May log in"</b><span class="hint">{if own { "This is your own account: you would lock yourself out." } else { "If you turn it off, their sessions and tokens end. Their decisions stay in the audit log." }}</span></span>
@@ -137,6 +140,5 @@ pub fn UserForm(
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="actions"><Button class="b primary" off=busy>{move || if busy.get() { "Saving…" } else if new { "Add" } else { "Save" }}</Button></div>
         </form>
-        {user.get_value().filter(|_| !own).map(|user| view! { <SlackMember person=user.username/> })}
     }
 }

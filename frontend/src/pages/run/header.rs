@@ -15,7 +15,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
-use crate::state::ending::Ending;
+use crate::state::ending::{Ending, ending_word};
 use crate::state::outcomes::{self, Quotes};
 use crate::state::sentences::sentence;
 use crate::state::{effects, words};
@@ -106,7 +106,7 @@ pub fn Outcome(data: RunData) -> impl IntoView {
                         return Some(view! {
                             <div class="banner" role="status">
                                 <Glyph icon=icondata::LuBan/>
-                                <span class="grow"><b>{ending.word()}</b>". "{inert_code(&says)}</span>
+                                <span class="grow"><b>{ending_word(ending)}</b>". "{inert_code(&says)}</span>
                             </div>
                         }
                         .into_any());

@@ -7,6 +7,7 @@ mod rules;
 
 use serde_json::{Number, Value, json};
 use shared::error::json_type;
+pub use shared::json_schema::resolve;
 
 pub use self::initial::{initial, initial_row};
 pub use self::number::parse_number;
@@ -15,8 +16,6 @@ use super::words::plain as label;
 
 /// The nesting depth beyond which a field is edited as JSON; schemas may be recursive.
 const MAX_DEPTH: usize = 8;
-/// The maximum number of references that are followed to find a schema.
-const MAX_REFERENCES: usize = 16;
 /// Texts whose maximum length is greater than this get several lines.
 const LONG_TEXT: u64 = 240;
 
@@ -115,22 +114,6 @@ impl Shape {
             rules: TextRules::of(schema),
         }
     }
-}
-
-/// Follows `$ref` inside the document, and `allOf` with a single schema.
-pub fn resolve<'a>(root: &'a Value, mut schema: &'a Value) -> &'a Value {
-    for _ in 0..MAX_REFERENCES {
-        let next = if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
-        } else {
-            schema.get("allOf").and_then(Value::as_array).filter(|all| all.len() == 1).map(|all| &all[0])
-        };
-        match next {
-            Some(next) => schema = next,
-            None => break,
-        }
-    }
-    schema
 }
 
 /// The declared type other than null, if it is unique, and whether null is allowed.
