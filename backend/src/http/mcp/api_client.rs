@@ -33,7 +33,7 @@ impl ApiClient {
         }
         let mut extensions = Extensions::new();
         if let Some(client) = parts.extensions.get::<ClientAddress>() {
-            extensions.insert(client.clone());
+            extensions.insert(*client);
         }
         let host = || Some(format!("http://{}", headers.get(header::HOST)?.to_str().ok()?));
         let origin = public.first().map(|origin| origin.trim_end_matches('/').to_owned()).or_else(host);

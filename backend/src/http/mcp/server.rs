@@ -148,11 +148,8 @@ impl Server {
     /// Gets a review, after waiting for its end.
     async fn review(&self, id: ReviewId, wait: Duration) -> Result<Review, Problem> {
         // The caller's agent reads the answer, but the caller has not seen the review.
-        let mut path = format!("/api/v1/reviews/{id}?view=false");
-        if !wait.is_zero() {
-            path.push_str(&format!("&wait={}ms", wait.as_millis()));
-        }
-        self.api.get(&path).await
+        let wait = if wait.is_zero() { String::new() } else { format!("&wait={}ms", wait.as_millis()) };
+        self.api.get(&format!("/api/v1/reviews/{id}?view=false{wait}")).await
     }
 
     fn question(&self, review: Review) -> Result<Value, Box<Problem>> {

@@ -211,7 +211,7 @@ fn question_schema(kind: AskedKind) -> Value {
     every["timeout"] = json!({ "type": "string", "description": deadline });
     match kind {
         AskedKind::Approval => {
-            every["on_timeout"] = json!({ "enum": ["reject", "error"], "description": "Default: reject" })
+            every["on_timeout"] = json!({ "enum": ["reject", "error"], "description": "Default: reject" });
         }
         AskedKind::Handoff => every.retain(|key, _| key != "timeout" && key != "on_timeout"),
         _ => {}
