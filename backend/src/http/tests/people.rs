@@ -251,6 +251,8 @@ async fn everybody_chooses_what_they_are_told_and_nobody_takes_anothers_name_in_
         assert_eq!(site.database.execute(&unchanged).await.unwrap(), 1, "{stored}");
     }
     let ana = site.login("ana").await;
+    // New settings replace such ones.
+    ana.put(path, &json!({ "rules": rules })).await.expect(200);
     let wrong = json!({ "rules": [{ "channel": "email", "events": [] }], "slack_user_id": "ana", "email": "nowhere" });
     let errors = ana.put(path, &wrong).await.expect(422)["errors"].clone();
     let places: Vec<_> = errors.as_array().unwrap().iter().map(|mistake| mistake["path"].clone()).collect();
