@@ -68,7 +68,7 @@ pub struct Notifications {
     /// The rules of the person.
     pub rules: Vec<Rule>,
     /// The member ID in Slack, such as `U024BE7LH`: messages go there, and its button presses count as this person's.
-    /// Only an admin can set that of somebody else; people can remove theirs.
+    /// Only an admin can set that of somebody else; people can remove theirs, and do so by settings without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slack_user_id: Option<String>,
     /// The e-mail address; default: the address that an admin set.

@@ -348,7 +348,8 @@ async fn a_run_that_a_person_stopped_is_said_to_be_rejected() -> BrowserResult<(
     let browser = logged_in_as(&server, "tom").await?;
     let driver = &browser.driver;
     driver.goto(format!("{}/runs", server.base)).await?;
-    wait_for_text(driver, "Rejected").await;
+    let tag = driver.query(By::Css(".runs-table .run-status .tag")).first().await?;
+    assert_eq!(tag.text().await?, "Rejected");
     assert!(driver.find_all(By::Css(".runs-table .stop")).await?.is_empty(), "nothing is red");
     driver.goto(format!("{}/runs/{run}", server.base)).await?;
     wait_for_text(driver, "The run ended: rejected").await;

@@ -49,6 +49,8 @@ impl Attempt {
 /// A successful login.
 #[derive(Debug)]
 pub struct Login {
+    /// The person who is logged in now.
+    pub user: User,
     /// The session's secret, for the cookie.
     pub session: Secret,
     /// The secret for the cookie [`BROWSER_COOKIE`]. `None` if the browser was known before.
@@ -160,11 +162,11 @@ impl Authenticator {
         let wrong = if matches!(by, SignIn::Link(_)) { WRONG_LINK } else { WRONG };
         let new = NewSession { session, by, proof, replaces, browser: new_browser };
         match self.store.commit(Change::by_server(Operation::StartSession(Box::new(new)))).await {
-            Ok(Committed::User { .. }) => {
+            Ok(Committed::User { user }) => {
                 if replaces.is_some() {
                     self.invalidate();
                 }
-                Ok(Login { session: secret, browser })
+                Ok(Login { user: *user, session: secret, browser })
             }
             Ok(_) | Err(CommitError::NotFound | CommitError::Unauthenticated) => Err(wrong),
             Err(error) => Err(error.into()),

@@ -70,6 +70,7 @@ pub async fn run(command: RunCommand) -> anyhow::Result<()> {
                 return Ok(());
             }
             let row = |run: &shared::run::RunSummary| {
+                let topic = run.topic.as_ref().map(|topic| format!(" · {topic}")).unwrap_or_default();
                 let error = run.error.as_ref().map(|error| format!("{}: ", error.code)).unwrap_or_default();
                 [
                     run.id.to_string(),
@@ -77,7 +78,7 @@ pub async fn run(command: RunCommand) -> anyhow::Result<()> {
                     run.flow.to_string(),
                     run.requested_by.to_string(),
                     time(run.created_at),
-                    error + &run.title,
+                    error + &run.title + &topic,
                 ]
             };
             let rows: Vec<_> = page.items.iter().map(row).collect();

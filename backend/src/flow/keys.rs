@@ -32,7 +32,7 @@ pub fn refused(key: &str) -> Option<String> {
 }
 
 /// Returns the key to which a node's result goes if it is among its `write_keys`: that of its name, with `_` for `-`,
-/// which no key has. A node that writes the key of its name by default must be called like that.
+/// which no key has. Where a node writes this key by default, the name of the node must be a valid key.
 pub fn own_key(id: &str) -> String {
     id.replace('-', "_")
 }

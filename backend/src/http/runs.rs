@@ -93,7 +93,7 @@ async fn reviews(
     Params(RunReviews { status, limit, cursor }): Params<RunReviews>,
 ) -> Result<Json<Page<Review>>> {
     let (limit, cursor) = (body::limit(limit)?, RUN_REVIEWS.place(cursor)?);
-    visible(&caller, id).await?;
+    visible_summary(&caller, id).await?;
     let page = caller.state.store.page_of_run(caller.principal(), id, status, limit, cursor.as_deref()).await?;
     Ok(Json(RUN_REVIEWS.page(page)))
 }
@@ -104,7 +104,7 @@ async fn cancel(
     OptionalJson(body::Json { value, digest }): OptionalJson<Reason>,
 ) -> Result<Json<Run>> {
     let caller = &write.caller;
-    let (_, summary) = visible(caller, id).await?;
+    let summary = visible_summary(caller, id).await?;
     caller.may(Act::CancelRun(&summary))?;
     let input = Input::Cancel { by: caller.principal().clone(), reason: value.reason };
     let cancel = store::Operation::Run { run: id, input: Box::new(input) };
@@ -133,11 +133,19 @@ fn unreadable(summary: RunSummary) -> Run {
 async fn visible(caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
     let Some(run) = caller.state.store.find_run(id).await? else { return Err(gone(caller, id).await?.into()) };
     let summary = run.summary();
-    if sees(caller.principal(), &caller.state.store, &summary).await? {
-        Ok((run, summary))
-    } else {
-        Err(Problem::new(Code::NotFound).into())
+    if !sees(caller.principal(), &caller.state.store, &summary).await? {
+        return Err(Problem::new(Code::NotFound).into());
     }
+    Ok((run, summary))
+}
+
+/// Returns the summary of a run that the caller may see, like [`visible`], without reading its large values.
+async fn visible_summary(caller: &Caller, id: RunId) -> Result<RunSummary> {
+    let Some(run) = caller.state.store.shown_summary(id).await? else { return Err(gone(caller, id).await?.into()) };
+    if !sees(caller.principal(), &caller.state.store, &run).await? {
+        return Err(Problem::new(Code::NotFound).into());
+    }
+    Ok(run)
 }
 
 /// Returns the problem for a run that is not in the database: `410` if it was archived and the caller may know that,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use shared::access::Principal;
 use shared::api::{LinkSecret, LoginRequest, User};
 use shared::single_sign_on::LoginWays;
 
@@ -16,7 +17,7 @@ use super::cookies::{Cookies, SESSION_PATH as PATH};
 use super::me::user_of;
 use super::origin::came_over_https;
 use super::problem::Result;
-use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE};
+use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE, Login, Secret};
 use crate::client_address::ClientAddress;
 
 pub(super) fn mount(api: &mut Api) {
@@ -58,16 +59,28 @@ async fn post(
             state.authenticator.redeem(&token, attempt).await?
         }
     };
-    let identity = state.authenticator.look_up(login.session.digest()).await?;
-    state.edge.budgets.count(&identity.principal, state.clock.uptime());
+    let Login { user, session, browser } = login;
+    let roles = user.roles.iter().cloned().collect();
+    state.edge.budgets.count(&Principal::new(user.username.clone(), roles), state.clock.uptime());
+    // The session has begun, and a link is used up: whatever fails now must not keep the cookies back.
+    let user = as_me(&state, &session).await.unwrap_or_else(|error| {
+        tracing::warn!(error = %error.0, "after a login, the person could not be read");
+        user
+    });
     let life = state.authenticator.policy().session_life;
     let secure = is_https(&state, &headers);
-    let mut response = axum::Json(user_of(&state, &identity).await?).into_response();
-    Cookies::session(secure, login.session.expose(), life).put(&mut response);
-    if let Some(browser) = login.browser {
+    let mut response = axum::Json(user).into_response();
+    Cookies::session(secure, session.expose(), life).put(&mut response);
+    if let Some(browser) = browser {
         Cookies::one(secure, BROWSER_COOKIE, browser.expose(), PATH, BROWSER_LIFE).put(&mut response);
     }
     Ok(response)
+}
+
+/// Returns the owner of a session as `GET /api/v1/me` does.
+async fn as_me(state: &AppState, session: &Secret) -> Result<User> {
+    let identity = state.authenticator.look_up(session.digest()).await?;
+    user_of(state, &identity).await
 }
 
 async fn link(

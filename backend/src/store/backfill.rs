@@ -27,7 +27,16 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
     if filled > 0 {
         tracing::info!(reviews = filled, "added the reviews of an earlier version to the queue and the statistics");
     }
-    while db.write(endings).await? > 0 {}
+    let mut listed = 0;
+    loop {
+        match db.write(endings).await? {
+            0 => break,
+            count => listed += count,
+        }
+    }
+    if listed > 0 {
+        tracing::info!(runs = listed, "read the failed runs of an earlier version, to list them by their endings");
+    }
     Ok(())
 }
 

@@ -153,7 +153,8 @@ pub enum Operation {
     /// Adds a person. Returns [`Committed::User`]; `CommitError::Conflict` if the name is taken.
     CreateUser(Box<NewUserRecord>),
     /// Changes a person. A new password or a deactivation ends their sessions, tokens and links; a new password also
-    /// removes their Slack member ID, unless another one is given; a deactivation or a lost role revokes their grants. Returns [`Committed::User`].
+    /// removes their Slack member ID, unless another one is given; a deactivation or a lost role revokes their grants.
+    /// Returns [`Committed::User`].
     UpdateUser(Box<UserChange>),
     /// Makes a person the deputy of another. Returns [`Committed::Deputy`].
     NameDeputy(Box<Deputyship>),

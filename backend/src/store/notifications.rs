@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use shared::JsonMap;
 use shared::notification::Notifications;
 
 use super::batch::Table;
@@ -60,27 +61,64 @@ impl Conn {
         rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
     }
 
-    /// Returns the notification settings of these people. Of settings that cannot be read, only the Slack member ID is
-    /// left, so that it can be removed.
+    /// Returns the notification settings of these people, also those that cannot be read.
     pub async fn notifications_of<'a>(
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Vec<(String, Notifications)>, Error> {
+    ) -> Result<Vec<(String, StoredNotifications)>, Error> {
         let sql = Sql::new("SELECT username, body, slack_user_id FROM notifications WHERE username IN (");
         let rows = self.fetch(sql.list(names).push(")")).await?;
         let read = rows.iter().map(|row| {
-            let slack_user_id = row.text_opt(2)?;
-            let rest = || Notifications { slack_user_id, ..Notifications::default() };
-            Ok((row.text(0)?, readable(row, 1).unwrap_or_else(rest)))
+            let stored = match readable(row, 1) {
+                Some(chosen) => StoredNotifications::from(chosen),
+                None => StoredNotifications {
+                    chosen: Notifications { slack_user_id: row.text_opt(2)?, ..Notifications::default() },
+                    unreadable: Some(row.text(1)?),
+                },
+            };
+            Ok((row.text(0)?, stored))
         });
         read.collect()
     }
 }
 
-/// The row of a choice.
-pub(super) fn choice_row(username: &str, choice: &Notifications) -> Result<Vec<Arg>, Error> {
-    let body = encode_whole(choice)?;
-    Ok(vec![username.into(), choice.slack_user_id.clone().into(), body.into()])
+/// Someone's notification settings, as a writer changes them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StoredNotifications {
+    /// The settings. Of those that cannot be read, only the Slack member ID.
+    pub chosen: Notifications,
+    /// The stored body, if it cannot be read. A newer version may have written it, so only the Slack member ID in it is
+    /// changed.
+    pub unreadable: Option<String>,
+}
+
+impl From<Notifications> for StoredNotifications {
+    fn from(chosen: Notifications) -> Self {
+        Self { chosen, unreadable: None }
+    }
+}
+
+impl StoredNotifications {
+    /// The row of these settings.
+    pub fn row(&self, username: &str) -> Result<Vec<Arg>, Error> {
+        let id = self.chosen.slack_user_id.clone();
+        let body = match &self.unreadable {
+            Some(body) => with_slack_user_id(body, id.as_deref()),
+            None => encode_whole(&self.chosen)?,
+        };
+        Ok(vec![username.into(), id.into(), body.into()])
+    }
+}
+
+/// Sets or removes the Slack member ID in the body of settings that cannot be read. A body that is not even JSON stays
+/// as it is.
+fn with_slack_user_id(body: &str, id: Option<&str>) -> String {
+    let Ok(mut fields) = serde_json::from_str::<JsonMap>(body) else { return body.to_owned() };
+    match id {
+        Some(id) => fields.insert("slack_user_id".to_owned(), id.into()),
+        None => fields.remove("slack_user_id"),
+    };
+    serde_json::Value::Object(fields).to_string()
 }
 
 /// Reads a choice. One that cannot be read is skipped, so that it does not keep others from being notified.

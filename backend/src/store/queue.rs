@@ -360,15 +360,20 @@ impl Conn {
         if unused.is_empty() {
             return Ok(false);
         }
+        let sql = Sql::new("DELETE FROM classes WHERE class IN (").list(unused.iter().copied());
         if self.is_postgres() {
             // Whoever adds a row to the queue has written its class in the same transaction, and so holds a lock on this
             // table. With the table locked, rows that were added meanwhile are checked again.
             self.execute(Sql::new("SET LOCAL lock_timeout = '1s'")).await?;
             self.execute(Sql::new("LOCK TABLE classes IN EXCLUSIVE MODE")).await?;
+            // PostgreSQL joins for NOT EXISTS, which takes less time than comparing with a long list.
+            self.execute(sql.push(") AND NOT EXISTS (SELECT 1 FROM queue q WHERE q.class = classes.class)")).await?;
+        } else {
+            // No index of the queue begins with the class, so that SQLite would read the queue once for each class with
+            // NOT EXISTS. So it reads the queue once, and only if there is something to remove.
+            let sql = sql.push(") AND class NOT IN (SELECT q.class FROM queue q WHERE q.class IN (");
+            self.execute(sql.list(unused.iter().copied()).push("))")).await?;
         }
-        let sql = Sql::new("DELETE FROM classes WHERE class IN (").list(unused.iter().copied());
-        let sql = sql.push(") AND class NOT IN (SELECT q.class FROM queue q WHERE q.class IN (");
-        self.execute(sql.list(unused.iter().copied()).push("))")).await?;
         Ok(unused.len() >= FORGOTTEN_AT_ONCE as usize)
     }
 

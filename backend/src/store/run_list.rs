@@ -1,8 +1,9 @@
 //! Lists of runs, newest first.
 //!
-//! Each list is read along an index in its order: all runs, those with a status or an ending, those of a flow, and those that a
-//! person started. Conditions without an index (completed runs, a flow with a status or an ending, runs with reviews of a person)
-//! are checked for each run on the way; a page checks a limited number, and the next one continues after them.
+//! Each list is read along an index in its order: all runs, those with a status or an ending, those of a flow, and those
+//! that a person started. Conditions without an index (completed runs, a flow with a status or an ending, runs with
+//! reviews of a person) are checked for each run on the way; a page checks a limited number, and the next one continues
+//! after them.
 
 use std::collections::BTreeSet;
 
@@ -72,6 +73,14 @@ impl Store {
     /// Returns the summary of a run. `None` if the run does not exist.
     pub async fn run_summary(&self, id: RunId) -> Result<Option<RunSummary>, Error> {
         Ok(self.inner.db.read().await?.summaries(&[id.0]).await?.pop())
+    }
+
+    /// Returns the summary of a run that people may see.
+    pub async fn shown_summary(&self, id: RunId) -> Result<Option<RunSummary>, Error> {
+        let mut conn = self.inner.db.read().await?;
+        let sql = Sql::new("SELECT 1 FROM runs WHERE ").push(SHOWN).push(" AND id = ").bind(id.0);
+        let shown = conn.fetch_one(sql).await?.is_some();
+        if shown { Ok(conn.summaries(&[id.0]).await?.pop()) } else { Ok(None) }
     }
 }
 

@@ -17,6 +17,7 @@ on_both! {
     a_run_with_an_answer_under_a_key_stays,
     a_run_with_a_pending_review_stays,
     each_flow_says_for_how_long,
+    a_rejected_run_stands_in_no_list_once_it_is_archived,
     what_a_message_tells_of_is_found_where_the_run_before_it_is_archived,
 }
 
@@ -88,11 +89,29 @@ async fn end_of_the_log(world: &World) -> Cursor {
     page.entries.last().expect("an entry").cursor.clone()
 }
 
-async fn what_a_message_tells_of_is_found_where_the_run_before_it_is_archived(mut world: World) {
+/// Adds the reviewer ana.
+async fn add_reviewer(world: &World) {
     let user = json!({"username": "ana", "roles": ["reviewer"], "created_at": world.record.clock.now()});
     let record = NewUserRecord { user: serde_json::from_value(user).expect("a person"), password_hash: None };
     let added = Change::by_server(Operation::CreateUser(Box::new(record)));
     world.store().commit(added).await.expect("a person is added");
+}
+
+async fn a_rejected_run_stands_in_no_list_once_it_is_archived(mut world: World) {
+    add_reviewer(&world).await;
+    let human = json!({"prompt": "May it go out?", "options": [{"id": "no", "kind": "stop", "label": "No"}]});
+    world.save(json!({"id": "strict", "nodes": {"check": {"human": human}}})).await;
+    let run = world.launch("strict", "may it?").await;
+    let review = world.store().run_reviews(run).await.expect("reads").pop().expect("it asks");
+    world.store().commit(decide(&review, "ana", "no")).await.expect("it is decided");
+    world.grow_old().await;
+    assert_eq!(world.archiver().pass().await.expect("archives"), 1);
+    let left = "DELETE FROM runs_by_status WHERE status IN ('failed', 'rejected')";
+    assert_eq!(world.record.database.execute(left).await.expect("runs"), 0);
+}
+
+async fn what_a_message_tells_of_is_found_where_the_run_before_it_is_archived(mut world: World) {
+    add_reviewer(&world).await;
     let human = json!({"prompt": "May it go out?", "options": [{"id": "yes", "kind": "accept", "label": "Yes"}]});
     world.save(json!({"id": "long", "retention": "365d", "nodes": {"check": {"human": human}}})).await;
     let run = world.launch("long", "may it?").await;

@@ -84,8 +84,8 @@ impl<'f> Proposed<'f> {
         }
     }
 
-    /// Returns the schema that an edit must fit: the same keys (for an agent also the instructions), with values of the flow's schemas or of the current
-    /// types.
+    /// Returns the schema that an edit must fit: the same keys (for an agent also the instructions), with values of the
+    /// flow's schemas or of the current types.
     fn schema(&self) -> Value {
         let required: Vec<_> = self.arguments.keys().collect();
         let mut form =

@@ -35,7 +35,7 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
                     },
                 },
                 "multiple": { "type": "boolean", "description": "Whether several options may be chosen; default: false" },
-                "allow_free_text": { "type": "boolean", "description": "Whether words of their own are an answer; default: true" },
+                "allow_free_text": { "type": "boolean", "description": "Whether the person may also answer in their own words; default: true" },
             }),
         ),
         Builtin::RequestEdit => (

@@ -43,7 +43,8 @@ struct Look {
     wait: Option<Span>,
     /// Whether the person is shown the review, which is recorded once for each revision; default: true.
     view: Option<bool>,
-    /// The revision that the person has been shown; `409` if the review has another one by now. Default: the returned one.
+    /// The revision that the person has been shown; `409` if the review has another one by now. Default: the returned
+    /// one. Not with `view=false`.
     viewed: Option<u32>,
 }
 
@@ -78,6 +79,9 @@ async fn get(
     Id(id): Id<ReviewId>,
     Params(Look { wait, view, viewed }): Params<Look>,
 ) -> Result<Json<Review>> {
+    if view == Some(false) && viewed.is_some() {
+        return Err(Problem::invalid("/viewed", "not with `view=false`, which records nothing").into());
+    }
     let person = &caller.principal().username;
     let wait = wait.map(wait::checked).transpose()?;
     // Begins before the review is read, so that an end in between is not missed.
@@ -85,8 +89,9 @@ async fn get(
         .map(|wait| Ok::<_, Problem>((wait, caller.state.waits.end_of(id, person, &caller.state.store)?)))
         .transpose()?;
     let mut review = visible(&caller, id).await?;
-    if viewed.is_some_and(|viewed| viewed != review.revision) {
-        return Err(of_refusal(Refusal::RevisionChanged(Box::new(review)), Some(caller.principal())).into());
+    if let Some(viewed) = viewed.filter(|viewed| *viewed != review.revision) {
+        let problem = of_refusal(Refusal::RevisionChanged(Box::new(review)), Some(caller.principal()));
+        return Err(problem.detail(format!("it is not at revision {viewed}, so no view was recorded")).into());
     }
     if view != Some(false) {
         view::record(&caller, &review).await;

@@ -276,3 +276,15 @@ async fn a_session_that_is_not_used_ends_and_a_token_has_a_longest_life() {
     let refused = admin.post("/api/v1/tokens", &json!({ "name": "ci", "roles": [], "expires_at": late })).await;
     assert_eq!(refused.expect(422)["errors"][0]["path"], "/expires_at");
 }
+
+#[tokio::test]
+async fn a_login_is_answered_even_if_the_person_cannot_be_read_afterwards() {
+    let site = Site::new().await;
+    site.join("ana", &["reviewer"]).await;
+    let broken = "CREATE TRIGGER broken AFTER INSERT ON credentials WHEN NEW.kind = 'session'
+        BEGIN UPDATE users SET deputyships = 'no JSON'; END";
+    site.database.execute(broken).await.unwrap();
+    let answer = enter(&site, "192.0.2.1", "", &password("ana", PASSWORD)).await;
+    assert!(!cookie(&answer, "countersign_session").is_empty());
+    assert_eq!(answer.expect(200)["username"], "ana");
+}

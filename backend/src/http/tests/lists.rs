@@ -63,6 +63,7 @@ async fn reviews_of_a_run_are_listed_by_where_they_stand_and_its_report_says_how
 async fn the_reviews_of_a_run_are_read_page_by_page() {
     const PARALLEL: &str = "
 id: parallel
+input: { type: object, properties: { text: { type: string } } }
 nodes:
   begin: { set: { a: 1 }, next: [one, two, three] }
   one: { human: { prompt: One?, reviewers: { roles: [editor] } } }
@@ -73,7 +74,11 @@ nodes:
     let dev = site.join("dev", &["developer"]).await;
     let ana = site.join("ana", &["reviewer", "editor"]).await;
     dev.put_flow("/api/v1/flows/parallel", PARALLEL).await.expect(200);
-    let run = dev.post("/api/v1/runs", &json!({ "flow": "parallel" })).await.expect(201)["id"].clone();
+    let run = dev
+        .post("/api/v1/runs", &json!({ "flow": "parallel", "input": { "text": "long ".repeat(5000) } }))
+        .await
+        .expect(201)["id"]
+        .clone();
     let path = format!("/api/v1/runs/{}/reviews?limit=1", run.as_str().unwrap());
     for (client, nodes) in [(&dev, vec!["one", "three", "two"]), (&ana, vec!["one", "three"])] {
         let (mut found, mut next) = (Vec::new(), Some(String::new()));
@@ -87,4 +92,8 @@ nodes:
         found.sort_unstable();
         assert_eq!(found, nodes);
     }
+    // The large values of the run are not read for it.
+    site.database.execute("ALTER TABLE blobs RENAME TO other_blobs").await.unwrap();
+    let resolved = format!("/api/v1/runs/{}/reviews?status=resolved", run.as_str().unwrap());
+    assert_eq!(dev.get(&resolved).await.expect(200)["items"], json!([]));
 }

@@ -236,12 +236,23 @@ async fn everybody_chooses_what_they_are_told_and_nobody_takes_anothers_name_in_
     assert_eq!((&removed["username"], listed().await), (&json!("ana"), json!(null)));
     let both = json!({ "slack_user_id": "U2", "password": PASSWORD });
     assert_eq!(admin.patch(of_ana, &both).await.expect(200)["slack_user_id"], "U2");
-    // A new password removes it also from settings that cannot be read.
-    let broken = "UPDATE notifications SET body = 'no JSON' WHERE username = 'ana'";
-    assert_eq!(site.database.execute(broken).await.unwrap(), 1);
-    admin.patch(of_ana, &json!({ "password": PASSWORD })).await.expect(200);
-    assert_eq!(listed().await, json!(null));
+    // A new password removes it also from settings that cannot be read,
+    // and leaves the rest of them: a newer version may have written them.
+    for (stored, left) in [
+        (r#"{"rules":[],"slack_user_id":"U2","sounds":true}"#, r#"{"rules":[],"sounds":true}"#),
+        ("no JSON", "no JSON"),
+    ] {
+        let newer = format!("UPDATE notifications SET body = '{stored}', slack_user_id = 'U2' WHERE username = 'ana'");
+        assert_eq!(site.database.execute(&newer).await.unwrap(), 1);
+        assert_eq!(listed().await, "U2");
+        admin.patch(of_ana, &json!({ "password": PASSWORD })).await.expect(200);
+        assert_eq!(listed().await, json!(null));
+        let unchanged = format!("UPDATE notifications SET body = body WHERE username = 'ana' AND body = '{left}'");
+        assert_eq!(site.database.execute(&unchanged).await.unwrap(), 1, "{stored}");
+    }
     let ana = site.login("ana").await;
+    // New settings replace such ones.
+    ana.put(path, &json!({ "rules": rules })).await.expect(200);
     let wrong = json!({ "rules": [{ "channel": "email", "events": [] }], "slack_user_id": "ana", "email": "nowhere" });
     let errors = ana.put(path, &wrong).await.expect(422)["errors"].clone();
     let places: Vec<_> = errors.as_array().unwrap().iter().map(|mistake| mistake["path"].clone()).collect();

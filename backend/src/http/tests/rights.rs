@@ -130,7 +130,12 @@ async fn who_opened_a_review_is_for_the_audit_and_for_themselves() {
     let views = |log: Value| log["items"].as_array().unwrap().iter().filter(|e| e["kind"] == "review.viewed").count();
     assert_eq!(views(ana.get("/api/v1/log?limit=200").await.expect(200)), 0);
     // Nor is a revision that it does not have any longer, or not yet, recorded as the one that it has.
-    assert_eq!(ana.get(&format!("/api/v1/reviews/{review}?viewed=2")).await.code(409), "revision_changed");
+    let problem = ana.get(&format!("/api/v1/reviews/{review}?viewed=2")).await.expect(409);
+    assert_eq!(
+        (&problem["code"], problem["detail"].as_str().unwrap().contains("decide")),
+        (&json!("revision_changed"), false)
+    );
+    ana.get(&format!("/api/v1/reviews/{review}?viewed=1&view=false")).await.expect(422);
     assert_eq!(views(ana.get("/api/v1/log?limit=200").await.expect(200)), 0);
     ana.get(&format!("/api/v1/reviews/{review}?viewed=1")).await.expect(200);
     let admin = site.login("admin").await;

@@ -17,7 +17,7 @@ use crate::store::queue::unused_classes;
 use crate::store::schema;
 use crate::store::sqlite::{SEEN, path_of};
 use crate::store::testing::Database;
-use crate::store::{Actor, Change, FinishedFilter, Operation};
+use crate::store::{Actor, Change, FinishedFilter, NewFlow, Operation};
 
 on_both! {
     a_place_is_left_when_it_does_not_hold_any_more,
@@ -77,17 +77,28 @@ async fn a_place_is_left_when_it_does_not_hold_any_more(world: World) {
 
 async fn a_run_that_people_stopped_is_listed_by_its_ending(world: World) {
     let mut reviews = Vec::new();
-    for _ in 0..5 {
+    for _ in 0..4 {
         reviews.push(world.launched_review("hello").await);
     }
+    // The last one asks for an answer in time.
+    let timed = json!({"id": "ask", "nodes": {"check": {"human": {
+        "prompt": "May this go out?", "timeout": "1h", "on_timeout": "error",
+        "options": [{"id": "yes", "kind": "accept", "label": "Yes"}],
+    }}}});
+    let (source, flow) = (timed.to_string(), serde_json::from_value(timed).expect("the flow is well-formed"));
+    let new = NewFlow { flow, source, digest: "sha256:2".to_owned() };
+    world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
+    reviews.push(world.launched_review("hello").await);
     decided(world.store.commit(decide(&reviews[1], "ana", "no")).await).expect("decides");
     decided(world.store.commit(decide(&reviews[2], "ana", "yes")).await).expect("decides");
     cancel(&world, reviews[3].run_id.expect("of a run")).await;
-    // As an earlier version stored it; the next start sorts it.
+    world.clock.advance(std::time::Duration::from_hours(1));
+    decided(world.store.commit(decide(&reviews[4], "ana", "yes")).await).expect_err("it is too late");
+    // As an earlier version stored them; the next start sorts them.
     for earlier in [false, true] {
         if earlier {
-            let sql = "UPDATE runs_by_status SET status = 'unsorted' WHERE status = 'rejected'";
-            assert_eq!(world.database.execute(sql).await.expect("runs"), 1);
+            let sql = "UPDATE runs_by_status SET status = 'unsorted' WHERE status IN ('rejected', 'timed_out')";
+            assert_eq!(world.database.execute(sql).await.expect("runs"), 2);
             world.another().await;
         }
         // Everything, what they started, and what they are involved in.
@@ -102,7 +113,7 @@ async fn a_run_that_people_stopped_is_listed_by_its_ending(world: World) {
                 assert_eq!(found(None, Ending::Rejected).await, [reviews[1].run_id], "{name}");
                 assert_eq!(found(Some(RunStatus::Failed), Ending::Rejected).await, [reviews[1].run_id], "{name}");
                 assert_eq!(found(Some(RunStatus::Cancelled), Ending::Rejected).await, []);
-                assert_eq!(found(None, Ending::TimedOut).await, []);
+                assert_eq!(found(None, Ending::TimedOut).await, [reviews[4].run_id], "{name}");
             }
         }
     }

@@ -12,12 +12,12 @@ use shared::grant::Grant;
 use shared::id::{FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
 use shared::inbox::Urgency;
 use shared::log::{Event, EventData};
-use shared::notification::Notifications;
 use shared::run::Step;
 use shared::time::Timestamp;
 
 use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
+use super::super::notifications::StoredNotifications;
 use super::super::{CommitError, Committed, Credential, CredentialKind, IdempotencyKey, UserRecord};
 use super::pending::{Archiving, Erasures};
 use crate::clock::Moment;
@@ -35,7 +35,7 @@ pub(super) struct Group {
     /// The people by the Slack member IDs that changes name.
     pub slack_users: BTreeMap<String, Username>,
     /// The notification settings that changes depend on.
-    pub notifications: BTreeMap<Username, Notifications>,
+    pub notifications: BTreeMap<Username, StoredNotifications>,
     /// Everyone who may log in, as read. Empty if no change of the group needs them.
     pub active: BTreeMap<Username, Principal>,
     pub runs: BTreeMap<RunId, RunWork>,
@@ -139,7 +139,7 @@ pub(super) enum EndedAccess {
 pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
     pub users: BTreeSet<Username>,
-    pub notifications: BTreeMap<Username, Notifications>,
+    pub notifications: BTreeMap<Username, StoredNotifications>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
     /// The people whose credentials end, and which ones.
     pub ended_access: Vec<(Username, EndedAccess)>,

@@ -5,6 +5,7 @@ use shared::id::Username;
 use shared::log::{EventData, UserChanged};
 use shared::notification::Notifications;
 
+use super::super::notifications::StoredNotifications;
 use super::super::{ChosenNotifications, CommitError, Committed};
 use super::group::Group;
 use super::rights::allow;
@@ -30,7 +31,7 @@ impl Group {
         }
         let changed = UserChanged { notifications: Some(notifications.clone()), ..UserChanged::of(username.clone()) };
         self.emit(by, &EventData::UserUpdated(changed), moment);
-        self.store_notifications(username, notifications);
+        self.store_notifications(username, notifications.into());
         Ok(Committed::Done)
     }
 
@@ -41,7 +42,7 @@ impl Group {
         username: &Username,
         id: Option<&str>,
     ) -> Result<(), CommitError> {
-        let known = self.notifications.get(username).and_then(|known| known.slack_user_id.as_deref());
+        let known = self.notifications.get(username).and_then(|known| known.chosen.slack_user_id.as_deref());
         let Some(id) = id.filter(|id| Some(*id) != known) else { return Ok(()) };
         may_set_slack_user(by, username)?;
         match self.slack_users.get(id).filter(|name| *name != username) {
@@ -52,20 +53,21 @@ impl Group {
 
     /// Sets or removes a person's Slack member ID, and returns their settings if they change.
     pub(super) fn set_slack_user(&mut self, username: &Username, id: Option<String>) -> Option<Notifications> {
-        let known = self.notifications.get(username).cloned().unwrap_or_default();
-        if known.slack_user_id == id {
+        let mut stored = self.notifications.get(username).cloned().unwrap_or_default();
+        if stored.chosen.slack_user_id == id {
             return None;
         }
-        let notifications = Notifications { slack_user_id: id, ..known };
-        self.store_notifications(username.clone(), notifications.clone());
-        Some(notifications)
+        stored.chosen.slack_user_id = id;
+        let chosen = stored.chosen.clone();
+        self.store_notifications(username.clone(), stored);
+        Some(chosen)
     }
 
-    fn store_notifications(&mut self, username: Username, notifications: Notifications) {
+    fn store_notifications(&mut self, username: Username, stored: StoredNotifications) {
         self.slack_users.retain(|_, name| *name != username);
-        self.slack_users.extend(notifications.slack_user_id.clone().map(|id| (id, username.clone())));
-        self.notifications.insert(username.clone(), notifications.clone());
-        self.out.notifications.insert(username, notifications);
+        self.slack_users.extend(stored.chosen.slack_user_id.clone().map(|id| (id, username.clone())));
+        self.notifications.insert(username.clone(), stored.clone());
+        self.out.notifications.insert(username, stored);
     }
 }
 

@@ -80,7 +80,8 @@ impl Group {
         if let Some(id) = slack_user_id {
             changed.notifications = self.set_slack_user(&user.username, id);
         }
-        user.slack_user_id = self.notifications.get(&user.username).and_then(|chosen| chosen.slack_user_id.clone());
+        user.slack_user_id =
+            self.notifications.get(&user.username).and_then(|stored| stored.chosen.slack_user_id.clone());
         self.emit(by, &EventData::UserUpdated(changed), moment);
         // Approvals for later calls must not survive the loss of rights.
         if !user.active || before.roles.iter().any(|role| !user.roles.contains(role)) {

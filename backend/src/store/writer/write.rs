@@ -15,7 +15,7 @@ use super::super::db::{Arg, Conn};
 use super::super::feedback::{FEEDBACK, feedback_row};
 use super::super::grants::{GRANTS, grant_row};
 use super::super::log_row::{NewBody, review_in};
-use super::super::notifications::{NOTIFICATIONS, choice_row};
+use super::super::notifications::NOTIFICATIONS;
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
 use super::super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, review_row};
@@ -226,7 +226,7 @@ impl Group {
              provider_account = excluded.provider_account",
         )
         .await?;
-        let chosen = out.notifications.iter().map(|(name, chosen)| choice_row(name, chosen));
+        let chosen = out.notifications.iter().map(|(name, chosen)| chosen.row(name));
         conn.insert(
             &NOTIFICATIONS,
             chosen.collect::<Result<_, _>>()?,
