@@ -21,7 +21,7 @@ use crate::state::verdict::{self, Intent};
 /// The interval at which [`Workspace::finish`] checks whether decisions were answered, in milliseconds.
 const LOOK_AFTER: u32 = 100;
 /// The message of [`Workspace::finish`] if another tab does not come to an end.
-const OTHERS_SEND: &str = "Another window is still sending a decision. Log out again in a moment.";
+const OTHERS_SEND: &str = "Another window is still sending a decision. Close it, or log out again in a moment.";
 /// How long a page that is being closed, or another one, may take to send a decision, in milliseconds.
 const ARRIVES_WITHIN: u32 = 2000;
 
@@ -143,6 +143,7 @@ impl Workspace {
             unsent
         };
         let before = unsent();
+        let login = self.login();
         let unanswered = move || self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some());
         self.announce_log_out();
         loop {
@@ -150,7 +151,7 @@ impl Workspace {
             while unanswered() {
                 TimeoutFuture::new(LOOK_AFTER).await;
             }
-            let Some(owner) = self.owner() else { break };
+            let Some(owner) = self.owner() else { return Ok(false) };
             let name = outbox::lock_name(&owner);
             let (free, patience) = (pin!(locks::wait_until_free(&name)), TimeoutFuture::new(PATIENCE));
             match select(free, patience).await {
@@ -158,6 +159,10 @@ impl Workspace {
                 // Without locks, nobody knows of other tabs. They have been told, so they send what they hold.
                 Either::Left((None, _)) => TimeoutFuture::new(ARRIVES_WITHIN).await,
                 Either::Right(_) => return Err(OTHERS_SEND),
+            }
+            // Another person may have logged in, whom nobody asked whether to log out.
+            if self.login() != login {
+                return Ok(false);
             }
             // The person may have decided something meanwhile.
             if !unanswered() {
@@ -173,17 +178,23 @@ impl Workspace {
     }
 
     async fn send(self, sending: Sending) {
-        let (id, owner) = (sending.id, self.owner());
+        let (id, login) = (sending.id, self.login());
         let kept = sending.stored();
         let answer = match self.sender() {
             Some(_) => self.api.decide(id, &sending.request, Some(&sending.key)).await,
             // The session ended while the decision was held; it waits until its author logs in again.
             None => Err(Problem::new(Code::Unauthenticated)),
         };
-        // The person has logged out, or somebody else has logged in. What did not arrive waits for its author.
-        if self.owner() != owner {
-            if let (Err(_), Some(owner), Some(kept)) = (&answer, &owner, &kept) {
+        let is_known = |outbox: &Outbox| outbox.get(id).is_some_and(|known| known.key == sending.key);
+        // The person has logged out since, or somebody else has logged in. What did not arrive waits for its author.
+        if self.owner() != login.0 || (self.login() != login && !self.outbox.with_untracked(is_known)) {
+            if let (Err(problem), (Some(owner), _), Some(kept)) = (&answer, &login, &kept)
+                && outbox::can_be_sent_again(problem)
+            {
                 storage::write_text(&outbox::storage_key(owner, id), kept);
+                if self.owner().as_ref() == Some(owner) {
+                    self.outbox.update(|outbox| outbox.restore(id, kept));
+                }
             }
             return;
         }

@@ -168,6 +168,11 @@ impl Workspace {
         }
     }
 
+    /// Who is logged in, and the number of logins on this page.
+    pub(super) fn login(self) -> (Option<Username>, u32) {
+        (self.owner(), self.session.logins.get_value())
+    }
+
     /// Returns the owner: the person who logged in last on this page and has not logged out.
     pub fn owner(self) -> Option<Username> {
         self.owner.get_value()

@@ -263,14 +263,7 @@ impl Outbox {
         let Some(sending) = self.by_review.get_mut(&id).filter(|sending| sending.key == key) else { return };
         sending.stage = match answer {
             Ok(decided) => Stage::Accepted(decided.outcome, now),
-            Err(problem)
-                if matches!(
-                    problem.code,
-                    Code::Unavailable | Code::Internal | Code::TooManyRequests | Code::Unauthenticated
-                ) =>
-            {
-                Stage::Unsent(Reason::Problem(problem))
-            }
+            Err(problem) if can_be_sent_again(&problem) => Stage::Unsent(Reason::Problem(problem)),
             Err(problem) => Stage::Refused(problem),
         };
     }
@@ -297,6 +290,11 @@ impl Outbox {
         });
         self.by_review.len() < before
     }
+}
+
+/// Whether a decision with this answer did not arrive, or may not have, so that the person can send it again.
+pub fn can_be_sent_again(problem: &Problem) -> bool {
+    matches!(problem.code, Code::Unavailable | Code::Internal | Code::TooManyRequests | Code::Unauthenticated)
 }
 
 /// The size of a request body in bytes.
