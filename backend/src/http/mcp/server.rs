@@ -16,7 +16,7 @@ use shared::access::Principal;
 use shared::api::{Decided, FlowVersion, Page};
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
-use shared::new_review::AskedKind;
+use shared::new_review::{AskedKind, AskedTimeout};
 use shared::review::Review;
 use shared::run::Run;
 use shared::time::Span;
@@ -133,9 +133,12 @@ impl Server {
         if let Some(name) = tools::NOT_ARGUMENTS.into_iter().find(|name| arguments.contains_key(*name)) {
             return Err(Problem::invalid(format!("/{name}"), "not an argument of this tool; leave it out").into());
         }
-        if kind == AskedKind::Approval && arguments.get("on_timeout").is_some_and(|then| then == "approve") {
-            let why = "an agent cannot approve what it asks for: if nobody answers in time, it is rejected";
-            return Err(Problem::invalid("/on_timeout", why).into());
+        if let Some(then) = take::<AskedTimeout>(&mut arguments, "on_timeout")? {
+            if kind == AskedKind::Approval && then == AskedTimeout::Approve {
+                let why = "an agent cannot approve what it asks for: if nobody answers in time, it is rejected";
+                return Err(Problem::invalid("/on_timeout", why).into());
+            }
+            arguments.insert("on_timeout".to_owned(), value(&then)?);
         }
         arguments.insert("kind".to_owned(), value(&kind)?);
         let review: Review = self.api.post("/api/v1/reviews", key.as_deref(), &arguments).await?;

@@ -132,6 +132,7 @@ async fn a_tool_does_what_the_caller_may_do_and_says_what_is_wrong() {
         ("request_approval", json!({ "description": "Pay." }), "/action"),
         ("request_approval", refund(&json!({ "wait": "2m" })), "/wait"),
         ("request_approval", refund(&json!({ "timeout": "1s", "on_timeout": "approve" })), "/on_timeout"),
+        ("request_approval", refund(&json!({ "timeout": "1s", "on_timeout": { "approve": null } })), "/on_timeout"),
         ("request_approval", refund(&json!({ "callback_url": "https://example.org" })), "/callback_url"),
         ("request_approval", refund(&json!({ "deadline": "2m" })), "/deadline"),
         ("request_approval", refund(&json!({ "idempotency_key": "two words" })), ""),
