@@ -11,7 +11,7 @@ use shared::JsonMap;
 use shared::access::{Act, Principal, access};
 use shared::api::Launch;
 use shared::id::{ReviewId, RunId};
-use shared::new_review::{AskedKind, NewReview};
+use shared::new_review::AskedKind;
 use shared::time::Span;
 
 use crate::engine;
@@ -75,7 +75,7 @@ pub(super) struct CancelRun {
     pub reason: Option<String>,
 }
 
-/// The members of a [`NewReview`] that are not arguments: the tool determines the kind, and an agent has no address to
+/// The members of a [`NewReview`](shared::new_review::NewReview) that are not arguments: the tool determines the kind, and an agent has no address to
 /// which an answer could be posted.
 pub(super) const NOT_ARGUMENTS: [&str; 2] = ["kind", "callback_url"];
 
@@ -195,7 +195,11 @@ impl Tool {
             Self::WaitForReview => schema_of::<WaitForReview>(),
             Self::WithdrawReview => schema_of::<WithdrawReview>(),
             Self::ListFlows => schema_of::<ListFlows>(),
-            Self::StartRun => with_key(schema_of::<Launch>(), "run"),
+            Self::StartRun => {
+                let mut schema = schema_of::<Launch>();
+                schema["properties"]["context"] = behalf();
+                with_key(schema, "run")
+            }
             Self::GetRun => schema_of::<GetRun>(),
             Self::CancelRun => schema_of::<CancelRun>(),
         }
@@ -203,27 +207,66 @@ impl Tool {
 }
 
 /// Returns the schema of a question: the parameters of the builtin, and what every question accepts.
+///
+/// A client puts the schemas of all tools before a model, whatever it does with them. So what every question accepts is
+/// described in a few words here, and not in the detail of `GET /api/openapi.json`; REST checks it.
 fn question_schema(kind: AskedKind) -> Value {
     let mut schema = engine::ask_parameters(kind.builtin()).unwrap_or_else(|| json!({}));
-    let Value::Object(mut every) = schema_of::<NewReview>()["properties"].take() else { return schema };
-    every.retain(|key, _| !NOT_ARGUMENTS.contains(&key.as_str()));
-    let deadline = "How long people have to answer, such as 30m or 2h; then `on_timeout` happens. Default: no limit";
-    every["timeout"] = json!({ "type": "string", "description": deadline });
-    match kind {
-        AskedKind::Approval => {
-            every["on_timeout"] = json!({ "enum": ["reject", "error"], "description": "Default: reject" });
-        }
-        AskedKind::Handoff => every.retain(|key, _| key != "timeout" && key != "on_timeout"),
-        _ => {}
-    }
-    let wait = "How long this call waits for the answer, at most 50s; default: 45s. 0s: do not wait";
-    every.insert("wait".to_owned(), json!({ "type": "string", "description": wait }));
-    if let Some(own) = schema["properties"].as_object_mut() {
-        own.retain(|key, _| key != "timeout");
-        every.retain(|key, _| !own.contains_key(key));
-        own.extend(every);
+    let Some(own) = schema["properties"].as_object_mut() else { return schema };
+    own.remove("timeout");
+    for (name, described) in every_question(kind) {
+        own.entry(name).or_insert(described);
     }
     with_key(schema, "review")
+}
+
+/// Returns the arguments of questions of this kind beside the parameters of the builtin.
+fn every_question(kind: AskedKind) -> JsonMap {
+    let names = json!({ "type": "array", "items": { "type": "string" } });
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let mut every = JsonMap::from_iter([
+        ("title".to_owned(), text("A headline; default: the first sentence of the question")),
+        (
+            "reviewers".to_owned(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "users": &names, "roles": &names, "tags": &names, "not_requester": { "type": "boolean" },
+                },
+                "description": "Who may decide; default: everyone with the role reviewer",
+            }),
+        ),
+        ("context".to_owned(), behalf()),
+        ("wait".to_owned(), text("How long this call waits for the answer, at most 50s; default: 45s. 0s: do not wait")),
+    ]);
+    if matches!(kind, AskedKind::Approval | AskedKind::Clarification | AskedKind::Edit) {
+        let policies = "\"first\" (default), \"majority\", \"unanimous\" or {\"quorum\": 2}";
+        every.insert("policy".to_owned(), json!({ "description": policies }));
+    }
+    if kind != AskedKind::Handoff {
+        every.insert("timeout".to_owned(), text("How long people have, such as 30m or 2h; default: no limit"));
+    }
+    let without_answer = match kind {
+        AskedKind::Approval => json!({ "enum": ["reject", "error"], "description": "Default: reject" }),
+        AskedKind::Edit => json!({ "enum": ["approve", "error"], "description": "Default: approve, unchanged" }),
+        AskedKind::Escalation => json!({ "enum": ["reject", "error"], "description": "Default: error" }),
+        AskedKind::Checkpoint => json!({ "enum": ["reject", "approve", "error"], "description": "Default: error" }),
+        AskedKind::Clarification | AskedKind::Handoff => return every,
+    };
+    every.insert("on_timeout".to_owned(), without_answer);
+    every
+}
+
+/// Returns the schema of `context`: on whose behalf a question is asked or a run is started.
+fn behalf() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "user": { "type": "string" }, "tenant": { "type": "string" }, "session": { "type": "string" },
+            "metadata": { "type": "object" },
+        },
+        "description": "On whose behalf",
+    })
 }
 
 fn with_key(mut schema: Value, made: &str) -> Value {
@@ -246,4 +289,29 @@ fn schema_of<T: JsonSchema>() -> Value {
         schema.entry("properties").or_insert_with(|| Value::Object(JsonMap::new()));
     }
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::new_review::NewReview;
+
+    use super::*;
+
+    #[test]
+    fn descriptions_are_short_and_name_only_what_questions_accept() {
+        let all: Vec<&Description> = TOOLS.iter().map(|(_, description)| description).collect();
+        let bytes = serde_json::to_vec(&all).unwrap().len();
+        // A program puts them before its model in every conversation.
+        assert!(bytes < 16 * 1024, "{bytes} bytes");
+        let every = schema_of::<NewReview>()["properties"].take();
+        for (tool, description) in TOOLS.iter() {
+            let Tool::Ask(kind) = tool else { continue };
+            let own = engine::ask_parameters(kind.builtin()).unwrap()["properties"].take();
+            for name in description.input_schema["properties"].as_object().unwrap().keys() {
+                let of_this_endpoint = matches!(name.as_str(), "wait" | "idempotency_key");
+                assert!(of_this_endpoint || own.get(name).is_some() || every.get(name).is_some(), "{tool:?}: {name}");
+                assert!(!NOT_ARGUMENTS.contains(&name.as_str()), "{tool:?}: {name}");
+            }
+        }
+    }
 }
