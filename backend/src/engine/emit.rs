@@ -40,11 +40,19 @@ impl Builder<'_> {
         self.emit(None, None, EventData::StepFailed(OfStep { step: step.clone() }));
     }
 
-    /// Emits the answer of a model, with its usage.
-    pub(super) fn emit_answered(&mut self, step: &Step, turn: u32, answer: &ModelAnswer, usage: &AgentCall) {
+    /// Emits the answer of a model, with what it was told and its usage.
+    pub(super) fn emit_answered(
+        &mut self,
+        step: &Step,
+        turn: u32,
+        input: Option<String>,
+        answer: &ModelAnswer,
+        usage: &AgentCall,
+    ) {
         let call = |call: &ModelToolCall| ModelCall { tool: call.tool.clone(), arguments: call.arguments.clone() };
         let calls = answer.calls.iter().map(call).collect();
         let data = ModelAnswered {
+            input,
             text: Some(answer.text.clone()),
             calls: Some(calls),
             usage: Some(usage.clone()),
@@ -65,6 +73,7 @@ impl Builder<'_> {
             node: step.node.clone(),
             visit: step.visit,
             turn,
+            input: None,
             text: None,
             calls: None,
             usage: None,

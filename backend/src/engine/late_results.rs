@@ -78,7 +78,7 @@ impl Builder<'_> {
         match (unanswered, input) {
             (Unanswered::Model { step, agent, model, turn }, Input::ModelAnswered { answer, .. }) => {
                 let usage = usage(&agent, &model, answer);
-                self.emit_answered(&step, turn, answer, &usage);
+                self.emit_answered(&step, turn, None, answer, &usage);
             }
             (Unanswered::Model { step, turn, .. }, Input::TaskFailed { failure: why, .. }) => {
                 let error = failure(why.code, &step.node, &why.message);

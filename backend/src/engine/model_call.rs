@@ -37,7 +37,7 @@ impl Builder<'_> {
             self.end_task(task);
         }
         let usage = usage(&conversation.agent, model, answer);
-        self.emit_answered(step, conversation.turn, answer, &usage);
+        self.emit_answered(step, conversation.turn, conversation.told(), answer, &usage);
         let usage = with_words(usage, step, conversation, answer);
         count(&mut self.state, conversation, usage);
     }
@@ -70,6 +70,18 @@ impl Conversation {
     /// Returns the id of a call of the current turn, by its index from 0.
     pub(super) fn call_id(&self, index: usize) -> String {
         format!("{}c{}-{}", self.id_prefix, self.turn, index + 1)
+    }
+
+    /// Returns what the model was told since its last answer, apart from results of tools.
+    fn told(&self) -> Option<String> {
+        let is_answer = |message: &Message| matches!(message, Message::Assistant { .. });
+        let since = self.messages.iter().rposition(is_answer).map_or(0, |last| last + 1);
+        let texts = self.messages.iter().skip(since).filter_map(|message| match message {
+            Message::User { text } => Some(text.as_str()),
+            Message::Assistant { .. } | Message::Tool { .. } => None,
+        });
+        let texts: Vec<&str> = texts.collect();
+        (!texts.is_empty()).then(|| texts.join("\n\n"))
     }
 
     /// Tells the model what is wrong with its answer, and moves on to the next turn.
