@@ -156,6 +156,20 @@ fn free_text_rejects_at_each_gate_with_what_it_says() {
 }
 
 #[test]
+fn the_comment_is_the_reason_of_a_rejection_that_ends_the_step_without_one() {
+    for gate in [Agent, Return] {
+        for (message, comes) in [(None, "The figures are wrong."), (Some("Not now.".to_owned()), "Not now.")] {
+            let mut play = gate.holds("true");
+            let review = play.review();
+            let verdict = one(&play, ActionDecision::Reject { message });
+            let comment = Some("The figures are wrong.".to_owned());
+            play.try_decide(review.id, &ana(), DecisionRequest { comment, ..request(&review, verdict) }).unwrap();
+            assert_eq!(gate.came(&play), format!("fails: FLOW_HUMAN_REJECTED: {comes}"), "{gate:?}");
+        }
+    }
+}
+
+#[test]
 fn instructions_are_heard_by_whom_the_gate_is_about() {
     for gate in ALL {
         let mut play = gate.holds("true");

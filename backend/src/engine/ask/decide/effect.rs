@@ -1,8 +1,10 @@
 //! The effect of a decision on the subject that waits for it.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 use shared::JsonMap;
-use shared::decision::{Decision, Via};
+use shared::decision::{ActionDecision, Decision, Via};
 use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
 use shared::review::{Outcome, Review, ReviewOption};
@@ -80,8 +82,13 @@ impl Builder<'_> {
                 Subject::Node { .. } | Subject::Ask { .. } | Subject::Takeover { .. } | Subject::Handoff { .. },
                 CheckedVerdict::Actions(..),
             ) => return None,
-            (_, CheckedVerdict::Actions(decisions, instructions)) => {
+            (_, CheckedVerdict::Actions(mut decisions, instructions)) => {
                 self.merge_metadata(counted.metadata);
+                if let (Subject::Agent { .. } | Subject::Output { .. }, Some(comment)) = (subject, counted.comment)
+                    && !comment.trim().is_empty()
+                {
+                    give_reason(&mut decisions, comment);
+                }
                 (Outcome::Decided, self.rule(review, subject, &decisions, instructions.as_deref()))
             }
             _ => return None,
@@ -153,5 +160,16 @@ fn outcome(verdict: &NodeVerdict) -> Outcome {
         NodeVerdict::Correct { .. } => Outcome::Corrected,
         NodeVerdict::Stop(_) | NodeVerdict::Refuse => Outcome::Stopped,
         NodeVerdict::Text(_) => Outcome::Answered,
+    }
+}
+
+/// A rejection ends the step with a reason: if it has none of its own, the comment is the reason, as at a human node.
+fn give_reason(decisions: &mut BTreeMap<String, ActionDecision>, comment: &str) {
+    for decision in decisions.values_mut() {
+        if let ActionDecision::Reject { message } = decision
+            && message.as_deref().is_none_or(|message| message.trim().is_empty())
+        {
+            *message = Some(comment.to_owned());
+        }
     }
 }
