@@ -74,6 +74,15 @@ fn team(checker: &mut Checker<'_>, base: &str, team: &Team) {
     if team.rounds.is_some() && team.strategy != TeamStrategy::Debate && !may_change {
         checker.invalid(&format!("{base}/rounds"), "only a debate has rounds: `strategy: debate`");
     }
+    // By default the last member leads, and takes no turn.
+    let turns: Vec<&String> = team.agents.iter().filter(|agent| *agent != team.lead()).collect();
+    if let ([alone], TeamStrategy::Parallel | TeamStrategy::Debate, false) =
+        (&turns[..], team.strategy, team.is_emergent())
+    {
+        let lead = team.lead();
+        let message = format!("only `{alone}` takes turns, since `{lead}` leads: name a `lead` besides the members");
+        checker.warn(&format!("{base}/agents"), message);
+    }
     let Some(emergent) = &team.emergent else { return };
     if emergent.max.is_some_and(|max| !(1..=MAX_SPECIALISTS).contains(&max)) {
         checker.invalid(&format!("{base}/emergent/max"), format!("expected 1 to {MAX_SPECIALISTS} specialists"));
