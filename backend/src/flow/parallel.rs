@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use shared::definition::{Edge, EdgeCondition, Flow, Join, Target};
+use shared::definition::{Edge, EdgeCondition, Flow, Join, Node, NodeKind, Target};
 use shared::id::NodeId;
 
 use super::keys::{may_write, writes_any};
@@ -59,7 +59,7 @@ impl<'f> Branches<'f> {
             for (first, (a, to)) in edges.iter().enumerate() {
                 for (second, (b, other)) in edges.iter().enumerate().skip(first + 1) {
                     let (left, right) = (&followed[first], &followed[second]);
-                    if to != other && can_be_together(a, b) && left != right {
+                    if to != other && can_be_together(node, a, b) && left != right {
                         visit(fork, &self.pair(left.clone(), right.clone(), fork));
                     }
                 }
@@ -133,7 +133,11 @@ pub fn written_beside(flow: &Flow) -> HashMap<NodeId, BTreeSet<String>> {
 }
 
 /// Whether two edges of a node can be taken at the same time.
-pub fn can_be_together(a: &Edge, b: &Edge) -> bool {
+pub fn can_be_together(node: &Node, a: &Edge, b: &Edge) -> bool {
+    // An agent chooses one of them.
+    if matches!(&node.kind, NodeKind::Router(router) if router.agent.is_some()) {
+        return false;
+    }
     match (&a.condition, &b.condition) {
         (EdgeCondition::When(_), EdgeCondition::Else) | (EdgeCondition::Else, EdgeCondition::When(_)) => false,
         (EdgeCondition::When(a), EdgeCondition::When(b)) => match (comparison(a), comparison(b)) {

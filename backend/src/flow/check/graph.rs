@@ -55,7 +55,7 @@ fn edges(checker: &mut Checker<'_>, id: &NodeId, node: &Node) {
             continue;
         }
         let beside = node.next.0.iter().find_map(|other| match &other.to {
-            Target::Node(beside) if beside != to && can_be_together(edge, other) => Some(beside),
+            Target::Node(beside) if beside != to && can_be_together(node, edge, other) => Some(beside),
             _ => None,
         });
         if let Some(beside) = beside {

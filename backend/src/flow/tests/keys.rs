@@ -18,6 +18,8 @@ fn branches_that_run_at_the_same_time_may_not_write_one_key() {
     expect(&flow("any", "b"), &[("7:31 FLOW_INVALID", "`b` and `d` can run at the same time after `a`")]);
     let same = flow("all", "d").replace("[other]", "[b]");
     expect(&same, &[("6:31 FLOW_INVALID", "`b` and `c` can run at the same time after `a`, and both write `b`")]);
+    // An agent takes one of the branches only.
+    expect(&same.replace("router: {}", "router: { agent: w, prompt: Which? }"), &[]);
     let any = flow("all", "'*'");
     expect(&any, &[]);
     expect(&any.replace("b: { agent: w", "b: { agent: w, write_keys: ['*']"), &[]);
