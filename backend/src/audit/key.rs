@@ -49,6 +49,12 @@ pub enum KeyError {
         "{0:?} is not a public key: expected `ed25519:` followed by 32 bytes in base64, or a file that contains such a line"
     )]
     NoPublicKey(String),
+    /// There is no public key to check seals with.
+    #[error(
+        "there is no public key in {0}, so nothing can be verified: name the server's folder (--data) or its settings \
+         (--config), or a key (--public-key)"
+    )]
+    NothingTrusted(String),
 }
 
 /// The private key of the audit log, and the keys derived from it.
@@ -62,6 +68,31 @@ pub struct SealKey {
     callbacks: [u8; 32],
     /// The row keys of the private keys that this one has replaced.
     previous: Vec<RowKey>,
+}
+
+/// The files of a key that do not exist yet, and that [`SealKey::open`] would create.
+#[derive(Debug)]
+pub struct NewKeyFiles(Vec<PathBuf>);
+
+impl NewKeyFiles {
+    /// Returns those that are missing for a private key at `path`.
+    pub fn beside(path: &Path) -> Self {
+        let all = [path.to_owned(), public_file(path)];
+        // With a private key there is nothing new: only its public key is written again.
+        let is_new = fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        Self(if is_new { all.into_iter().filter(|file| !file.exists()).collect() } else { Vec::new() })
+    }
+
+    /// Removes them, if they were created meanwhile.
+    pub fn remove(self) {
+        for file in self.0 {
+            if let Err(error) = fs::remove_file(&file)
+                && error.kind() != ErrorKind::NotFound
+            {
+                tracing::warn!(path = %file.display(), %error, "the file of a key that cannot be used could not be removed");
+            }
+        }
+    }
 }
 
 impl SealKey {
@@ -240,6 +271,11 @@ impl Trusted {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
             Err(source) => Err(file_error(&path, source)),
         }
+    }
+
+    /// Whether no key is trusted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Parses public keys, or reads them from files.

@@ -199,7 +199,15 @@ async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
 
 /// Returns the public keys to trust: the named ones, or else those beside the private key.
 fn trusted(storage: &Storage, named: &[String]) -> Result<Trusted, KeyError> {
-    if named.is_empty() { Trusted::beside(&storage.seal_key) } else { Trusted::named(named) }
+    if !named.is_empty() {
+        return Trusted::named(named);
+    }
+    let trusted = Trusted::beside(&storage.seal_key)?;
+    // Without a key every seal would look forged.
+    if trusted.is_empty() {
+        return Err(KeyError::NothingTrusted(storage.seal_key.with_extension("pub").display().to_string()));
+    }
+    Ok(trusted)
 }
 
 /// Prints the result of a verification. Fails if the audit log is not valid.
