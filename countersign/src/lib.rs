@@ -44,7 +44,7 @@ pub use backend::cli::terminal::Terminal;
 pub use backend::config::SettingsFile as Settings;
 pub use backend::embed::{
     Choice, Countersign, DecideError, Declined, Finished, Handled, IntoChoice, Options, Reviewer, RunError, Running,
-    StartError, TextStream,
+    StartError, TextStream, reviewer_fn,
 };
 pub use backend::flow::parse;
 pub use backend::token_stream::Chunk;

@@ -42,7 +42,7 @@ pub use decide::DecideError;
 pub use error::{RunError, StartError};
 pub use handler::Handled;
 pub use options::Options;
-pub use reviewer::Reviewer;
+pub use reviewer::{Reviewer, reviewer_fn};
 pub use running::{Finished, Running};
 pub use stream::TextStream;
 

@@ -20,7 +20,7 @@ use super::choice::IntoChoice;
 use super::error::StartError;
 use super::function::{Functions, WithFunctions};
 use super::handler::{Handled, Handlers, WithHandlers};
-use super::reviewer::{ByFunction, Reviewer};
+use super::reviewer::{Reviewer, reviewer_fn};
 use super::reviewer_loop::{Person, ReviewerLoop};
 use super::{Countersign, Inner, NewsObserver};
 use crate::app::{self, Front, Runner, RunnerOptions};
@@ -78,7 +78,7 @@ impl Options {
         A: Future<Output = C> + Send + 'static,
         C: IntoChoice + 'static,
     {
-        self.person(REVIEWER, [], Via::Human, Arc::new(ByFunction(function)))
+        self.person(REVIEWER, [], Via::Human, reviewer_fn(function))
     }
 
     /// Adds a person with this name, the role `reviewer` and these roles; if there are several, each is asked what they

@@ -32,8 +32,17 @@ pub trait Reviewer: Send + Sync + 'static {
     }
 }
 
-/// A function as a reviewer.
-pub(super) struct ByFunction<F>(pub F);
+/// Returns a function as a reviewer, for [`Options::person`](super::Options::person).
+pub fn reviewer_fn<F, A, C>(function: F) -> Arc<dyn Reviewer>
+where
+    F: Fn(Review) -> A + Send + Sync + 'static,
+    A: Future<Output = C> + Send + 'static,
+    C: IntoChoice + 'static,
+{
+    Arc::new(ByFunction(function))
+}
+
+struct ByFunction<F>(F);
 
 #[async_trait]
 impl<F, A, C> Reviewer for ByFunction<F>

@@ -12,7 +12,7 @@ use shared::review::Outcome;
 use shared::run::RunStatus;
 use shared::time::Span;
 
-use super::reviewer::ByFunction;
+use super::reviewer::reviewer_fn;
 use super::*;
 use crate::flow::builder::{self, Human, Tool, accept, stop};
 use crate::tool::tests::mcp::{Program, eventually, runs};
@@ -148,7 +148,7 @@ async fn a_review_that_nobody_here_may_decide_ends_the_waiting_and_says_for_whom
 
 #[tokio::test]
 async fn each_of_several_people_is_asked_what_they_may_decide() {
-    let by = |option: &'static str| Arc::new(ByFunction(move |_| async move { Choice::option(option) }));
+    let by = |option: &'static str| reviewer_fn(move |_| async move { Choice::option(option) });
     let countersign = Options::new()
         .person("ana", ["editor"], Via::Human, by("yes"))
         .person("tom", ["legal"], Via::Slack, by("no"))
