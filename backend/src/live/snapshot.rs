@@ -27,7 +27,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads a snapshot for `viewer`. `with_reviews`: it contains reviews.
+    /// Reads a snapshot for `viewer`. `with_reviews`: it contains reviews; without them, it still has their number.
     pub async fn read(hub: &HubHandle, viewer: &Principal, with_reviews: bool) -> Result<Self, CloseReason> {
         let _turn = hub.turn().await;
         let limit = if with_reviews { DEFAULT_LIMIT } else { 0 };
@@ -36,7 +36,7 @@ impl Snapshot {
             CloseReason::Close(close_code::AGAIN, "the reviews were not read; reconnect".to_owned())
         })?;
         let shown = reviews.iter().map(|review| review.id).collect();
-        let pending = if with_reviews { tally.numbers(viewer).0 } else { 0 };
+        let pending = tally.numbers(viewer).0;
         let text = text(&ServerMessage::Snapshot { cursor: tally.cursor.clone(), pending, reviews });
         Ok(Self { text, shown, tally })
     }
