@@ -251,8 +251,11 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = reviews_as(principal, &span.person) || reviews_as(principal, &span.deputy);
             if own || is_admin { Access::Allowed } else { Access::Hidden }
         }
+        Act::ManageNotifications(person) if principal.token && !is_admin && principal.username == *person => {
+            Access::Denied("a token cannot read or change notification settings: log in to do so")
+        }
         Act::ManageNotifications(person) => {
-            let own = principal.username == *person && !principal.token;
+            let own = principal.username == *person;
             Access::from(own || is_admin, "only an admin may change the notifications of others")
         }
         // For everyone else, the grant does not exist.
