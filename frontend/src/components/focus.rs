@@ -32,10 +32,10 @@ pub fn focus_on(selector: impl Into<Cow<'static, str>>) {
     focus_later(|| document().document_element(), selector.into());
 }
 
-/// Like [`focus_on`], within a known element.
-pub fn focus_within(element: &Element, selector: impl Into<Cow<'static, str>>) {
+/// Like [`focus_on`], within a known element. Elements around it are no part of what the selector describes.
+pub fn focus_within(element: &Element, selector: &str) {
     let element = element.clone();
-    focus_later(|| Some(element), selector.into());
+    focus_later(|| Some(element), format!(":scope {selector}").into());
 }
 
 /// Keeps the focus in the page while the calling component exists: a pressed button may be removed, at once or with the
@@ -158,7 +158,7 @@ fn form_around(field: &Element) -> Option<Element> {
 }
 
 /// Scrolls an element into view, no farther than needed, and without animation if the person prefers reduced motion.
-fn bring_into_view(element: &Element) {
+pub fn bring_into_view(element: &Element) {
     let calm = window().match_media("(prefers-reduced-motion: reduce)").ok().flatten();
     let calm = calm.is_some_and(|query| query.matches());
     let options = ScrollIntoViewOptions::new();

@@ -34,7 +34,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         let opens =
             matches!(kind, ActionKind::Edit | ActionKind::Respond) && shown.chosen.get_untracked() == Some(kind);
         if let (Some(card), true) = (card.get_untracked(), opens) {
-            focus_within(&card, format!(".edit {FIELD}"));
+            focus_within(&card, &format!(".edit {FIELD}"));
         }
     });
     let first = shown.is_first_editable();
