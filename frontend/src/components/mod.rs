@@ -3,6 +3,7 @@
 pub mod arrival;
 pub mod autosize;
 pub mod button;
+pub mod confirm;
 pub mod copy;
 pub mod dialog;
 pub mod diff;

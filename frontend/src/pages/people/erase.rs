@@ -4,8 +4,7 @@ use leptos::prelude::*;
 use shared::api::User;
 
 use crate::client::use_api;
-use crate::components::button::Button;
-use crate::components::dialog::Dialog;
+use crate::components::confirm::Confirm;
 use crate::components::notice::Notifier;
 
 /// The dialog, open while `open` is true, that asks whether to erase `who`.
@@ -32,21 +31,17 @@ pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<(
                 }
                 Err(problem) => notices.bad(format!("Not erased. {problem}")),
             }
-            open.set(false);
+            let _ = open.try_set(false);
         }
     });
+    let title = Signal::derive(move || format!("Erase the personal data of {}?", name()));
+    let confirmed = Callback::new(move |()| {
+        erase.dispatch_local(untrack(name));
+    });
     view! {
-        <Dialog open title=Signal::derive(move || format!("Erase the personal data of {}?", name()))>
-            <div class="in">
-                <p>"Gone for good: their name, e-mail address, logins and settings, and what they wrote in comments, reasons and feedback. A pseudonym replaces their name."</p>
-                <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else in the audit log was changed. Flow files, archive files, backups and anything sent from the server still name them."</p>
-                <div class="actions">
-                    <button class="b" on:click=move |_| open.set(false)>"Keep them"</button>
-                    <Button class="b stop" off=erase.pending() press=move |()| {
-                        erase.dispatch_local(who.with_untracked(|who| who.as_ref().map(|user| user.username.to_string()).unwrap_or_default()));
-                    }>"Erase personal data"</Button>
-                </div>
-            </div>
-        </Dialog>
+        <Confirm open title keep="Keep them" act="Erase personal data" busy=erase.pending() confirmed>
+            <p>"Gone for good: their name, e-mail address, logins and settings, and what they wrote in comments, reasons and feedback. A pseudonym replaces their name."</p>
+            <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else in the audit log was changed. Flow files, archive files, backups and anything sent from the server still name them."</p>
+        </Confirm>
     }
 }

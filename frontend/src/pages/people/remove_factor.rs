@@ -4,8 +4,7 @@ use leptos::prelude::*;
 use shared::api::User;
 
 use crate::client::use_api;
-use crate::components::button::Button;
-use crate::components::dialog::Dialog;
+use crate::components::confirm::Confirm;
 use crate::components::notice::Notifier;
 
 /// The dialog, open while `open` is true, that asks whether to remove the second factor of `who`.
@@ -25,17 +24,13 @@ pub fn RemoveFactor(open: RwSignal<bool>, who: RwSignal<Option<User>>) -> impl I
             let _ = open.try_set(false);
         }
     });
+    let title = Signal::derive(move || format!("Remove the second factor of {}?", name()));
+    let confirmed = Callback::new(move |()| {
+        remove.dispatch_local(untrack(name));
+    });
     view! {
-        <Dialog open stay=remove.pending() title=Signal::derive(move || format!("Remove the second factor of {}?", name()))>
-            <div class="in">
-                <p>"Until they set up another one, their password alone is enough to log in. Make sure that it is they who ask for it."</p>
-                <div class="actions">
-                    <button class="b" on:click=move |_| open.set(false)>"Keep it"</button>
-                    <Button class="b stop" off=remove.pending() press=move |()| {
-                        remove.dispatch_local(untrack(name));
-                    }>"Remove it"</Button>
-                </div>
-            </div>
-        </Dialog>
+        <Confirm open title keep="Keep it" act="Remove it" busy=remove.pending() confirmed>
+            <p>"Until they set up another one, their password alone is enough to log in. Make sure that it is they who ask for it."</p>
+        </Confirm>
     }
 }

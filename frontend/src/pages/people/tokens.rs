@@ -6,7 +6,7 @@ use shared::api::Token;
 use super::roles::role_tags;
 use super::token_form::TokenForm;
 use crate::client::{Live, use_api};
-use crate::components::button::Button;
+use crate::components::confirm::Confirm;
 use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
 use crate::components::states::{Empty, Loaded};
@@ -47,8 +47,8 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
             <tr>
                 <td class="person-name"><b>{token.name}</b><span class="sub mono">{token.id.to_string()}</span></td>
                 <td><span class="role-tags">{role_tags(&token.roles)}{token.roles.is_empty().then(|| view! { <span class="muted">"none"</span> })}</span></td>
-                <td class="soft nowrap"><Ago at=token.created_at/></td>
-                <td class="soft nowrap">{until}</td>
+                <td class="soft nowrap" data-label="created"><Ago at=token.created_at/></td>
+                <td class="soft nowrap" data-label="expires">{until}</td>
                 <td class="num"><button class="b sm stop" aria-label=format!("Revoke {name}") on:click=move |_| { revoking.set(Some(asked.clone())); asking.set(true); }>"Revoke"</button></td>
             </tr>
         }
@@ -61,6 +61,11 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
         }
     });
     let creating = RwSignal::new(false);
+    let confirmed = Callback::new(move |()| {
+        if let Some(token) = revoking.get_untracked() {
+            revoke.dispatch_local(token);
+        }
+    });
     let title = Signal::derive(move || if is_made.get() { "Token created" } else { "Create token" }.to_owned());
     let made = Callback::new(move |()| {
         is_made.set(true);
@@ -88,18 +93,8 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
             }}
         </Loaded>
         <Dialog open=adding title=title stay=creating><TokenForm open=adding creating made/></Dialog>
-        <Dialog open=asking title="Revoke this token?">
-            <div class="in">
-                <p>{move || revoking.get().map(|token| format!("Programs that use “{}” are refused from now on. This cannot be undone.", token.name))}</p>
-                <div class="actions">
-                    <button class="b" on:click=move |_| asking.set(false)>"Keep it"</button>
-                    <Button class="b stop" off=revoke.pending() press=move |()| {
-                        if let Some(token) = revoking.get_untracked() {
-                            revoke.dispatch_local(token);
-                        }
-                    }>"Revoke"</Button>
-                </div>
-            </div>
-        </Dialog>
+        <Confirm open=asking title="Revoke this token?" keep="Keep it" act="Revoke" busy=revoke.pending() confirmed>
+            <p>{move || revoking.get().map(|token| format!("Programs that use “{}” are refused from now on. This cannot be undone.", token.name))}</p>
+        </Confirm>
     }
 }
