@@ -9,6 +9,8 @@ use super::rows::{row, table};
 use super::{Field, elsewhere};
 use crate::client::{Session, use_api};
 use crate::components::button::Button;
+use crate::components::copy::CopyButton;
+use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
 use crate::components::time::day;
@@ -180,23 +182,42 @@ fn SecondFactor() -> impl IntoView {
             view! {
                 <p>"Scan this with an authenticator app, or type the secret into it. Then type the code that it shows."</p>
                 <img class="qr" src=picture alt="QR code of the secret"/>
-                <div class="secret"><code>{new.secret}</code></div>
+                <div class="secret">
+                    <code>{new.secret.clone()}</code>
+                    <CopyButton text=new.secret class="b" around=".secret" shown="code"/>
+                </div>
                 {form(true, "Turn on", "Six digits.")}
             }
             .into_any()
         }
-        Some(Step::Recovery(codes)) => view! {
-            <p>"Your second factor is on. Each of these recovery codes works once in place of your app. They are shown only now: keep them where you can find them without your device."</p>
-            <pre class="secret">{codes.join("\n")}</pre>
-            <div class="actions"><button class="b primary" on:click=move |_| take(Ok(None))>"I have stored them"</button></div>
-        }
-        .into_any(),
+        Some(Step::Recovery(codes)) => view! { <RecoveryCodes codes=codes.join("\n") stored=move |()| take(Ok(None))/> }.into_any(),
     }
     };
     view! {
         <h2>"Second factor"</h2>
         {body}
         {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
+    }
+}
+
+/// The recovery codes, one a line, in a dialog that stays until the person has stored them: nothing can show them again.
+#[component]
+fn RecoveryCodes(codes: String, #[prop(into)] stored: Callback<()>) -> impl IntoView {
+    let address = format!("data:text/plain;charset=utf-8,{}", js_sys::encode_uri_component(&codes));
+    view! {
+        <Dialog open=RwSignal::new(true) stay=Signal::stored(true) title="Your recovery codes">
+            <div class="in">
+                <p>"Your second factor is on. Each of these codes works once in place of your app. They are shown only now: keep them where you can find them without your device."</p>
+                <div class="secret">
+                    <pre>{codes.clone()}</pre>
+                    <CopyButton text=codes.clone() class="b" around=".secret" shown="pre"/>
+                    <a class="b" href=address.clone() download="countersign-recovery-codes.txt">"Download"</a>
+                </div>
+                <div class="actions">
+                    <button class="b primary" on:click=move |_| stored.run(())>"I have stored them"</button>
+                </div>
+            </div>
+        </Dialog>
     }
 }
 
