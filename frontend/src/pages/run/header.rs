@@ -29,7 +29,14 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
     let saying = RwSignal::new(false);
     let has_agents = Memo::new(move |_| data.run.with(|run| run.as_ref().is_some_and(|run| !run.agents.is_empty())));
     let summary = Memo::new(move |_| data.run.with(|run| run.as_ref().map(|run| run.summary.clone())));
-    let title = move || summary.with(|run| run.as_ref().map(|run| run.title.clone()));
+    let title = move || {
+        summary.with(|run| {
+            run.as_ref().map(|run| {
+                let topic = run.topic.as_ref().map(|topic| view! { <span class="soft">" · "{inert(topic)}</span> });
+                view! { {inert(&run.title)}{topic} }
+            })
+        })
+    };
     let may_cancel = Memo::new(move |_| {
         summary.with(|run| run.as_ref().is_some_and(|run| !run.status.is_over() && session.may(Act::CancelRun(run))))
     });
@@ -61,7 +68,7 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
                 <nav class="crumbs" aria-label="Breadcrumb">
                     <a href="/runs">"Runs"</a><span aria-hidden="true">"›"</span><span class="mono cut" title="The run's id">{id.clone()}</span>
                 </nav>
-                <h1 node_ref=heading tabindex="-1" dir="auto">{title}</h1>
+                <h1 node_ref=heading tabindex="-1">{title}</h1>
                 <div class="facts">{facts}<span class="soft">{took}</span></div>
             </div>
             <a class="b" href=format!("/api/v1/runs/{id}/report") target="_blank" rel="noopener">
@@ -173,7 +180,7 @@ fn Waits(review: Review) -> impl IntoView {
         <div class=class>
             <Glyph icon=icon/>
             <span class="grow"><b>{title}</b>{how}{inert(&asked)}{move || left().map(|left| format!(", {left}"))}</span>
-            <a href=href class="b sm">{move || if decides.get() { takes } else { "View" }}</a>
+            <a href=href class="b" class:primary=decides>{move || if decides.get() { takes } else { "View" }}</a>
         </div>
     }
 }

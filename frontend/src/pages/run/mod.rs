@@ -12,7 +12,7 @@ use leptos_router::params::Params;
 use shared::JsonMap;
 use shared::error::Problem;
 use shared::id::RunId;
-use shared::run::{Activity, ArchivedRun, Position, Run};
+use shared::run::{Activity, ArchivedRun, Position, Run, RunSummary};
 
 use self::data::RunData;
 use self::feedback::{RunFeedback, Said};
@@ -20,6 +20,7 @@ use self::header::{Outcome, RunHeader};
 use self::values::{Facts, State};
 use crate::components::arrival;
 use crate::components::graph::FlowGraph;
+use crate::components::inert::named;
 use crate::components::states::{Empty, Failed, Loading, OutOfDate};
 use crate::components::time;
 use crate::components::timeline::Timeline;
@@ -45,8 +46,11 @@ pub fn RunPage() -> impl IntoView {
 fn RunView(id: RunId) -> impl IntoView {
     let data = RunData::follow(id);
     arrival::title(move || {
-        let title = data.run.with(|run| run.as_ref().map(|run| run.summary.title.clone()));
-        title.map_or_else(|| "Run".to_owned(), |title| format!("Run: {title}"))
+        let about = data.run.with(|run| {
+            let RunSummary { title, topic, .. } = &run.as_ref()?.summary;
+            Some(named(&topic.as_ref().map_or_else(|| title.clone(), |topic| format!("{title} · {topic}"))))
+        });
+        about.map_or_else(|| "Run".to_owned(), |about| format!("Run: {about}"))
     });
     let here = Memo::new(move |_| data.run.with(Option::is_some));
     let body = move || {
