@@ -13,6 +13,7 @@ use shared::time::Timestamp;
 use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
 use crate::components::flow_menu::FlowMenu;
+use crate::components::focus::bring_into_view;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::pages::{PagedList, use_pages};
@@ -135,9 +136,20 @@ fn RunFilters(filter: Memo<RunFilter>) -> impl IntoView {
                 on:click=move |_| go(&RunFilter { status, ending, ..filter.get_untracked() })>{label}</button>
         }
     };
+    // On a phone the chips are in one line, which scrolls.
+    let chips = NodeRef::<html::Div>::new();
+    Effect::new(move |_| {
+        filter.track();
+        let Some(chips) = chips.get() else { return };
+        request_animation_frame(move || {
+            if let Ok(Some(chip)) = chips.query_selector("[aria-pressed=true]") {
+                bring_into_view(&chip);
+            }
+        });
+    });
     let chosen = move |flow| go(&RunFilter { flow, ..filter.get_untracked() });
     view! {
-        <div class="chips grow" role="group" aria-label="Status">
+        <div node_ref=chips class="chips grow" role="group" aria-label="Status">
             {chip("All", None, None)}
             {RunStatus::ALL.iter().map(|status| chip(word(*status), Some(*status), None)).collect_view()}
             {Ending::ALL.iter().map(|ending| chip(ending_word(*ending), None, Some(*ending))).collect_view()}
@@ -152,7 +164,7 @@ fn Rows(shown: Memo<Vec<RunId>>) -> impl IntoView {
         <div class="card">
             <table class="table hover runs-table">
                 <thead>
-                    <tr><th>"Run"</th><th>"Status"</th><th>"Reviews"</th><th>"Started by"</th><th>"Started"</th><th class="num">"Took"</th></tr>
+                    <tr><th>"Run"</th><th>"Status"</th><th>"Reviews"</th><th>"Started by"</th><th>"Started"</th><th class="num">"Duration"</th></tr>
                 </thead>
                 <tbody><For each=move || shown.get() key=|id| *id let:id><RunRow id/></For></tbody>
             </table>
