@@ -23,6 +23,7 @@ pub fn groups(statistics: &Statistics, filter: &InsightsFilter, by: GroupBy) -> 
             GroupBy::Tool => "No tool call needed a decision.",
             GroupBy::Agent => "No agent asked for a decision.",
             GroupBy::Reviewer => "Nobody has decided anything.",
+            GroupBy::Flow => "No flow asked anything.",
             _ => "Nothing was asked.",
         };
         return view! { <p class="none muted">{what}</p> }.into_any();
