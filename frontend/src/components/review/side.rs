@@ -31,6 +31,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let api = use_api();
     let run_id = pane.review.with_untracked(|review| review.run_id);
     let live = Live::expect();
+    let session = Session::expect();
     live.runs.update_untracked(|runs| runs.read(run_id));
     // Reloads when the review's revision or status, or the run, changes.
     let point = Memo::new(move |_| {
@@ -88,7 +89,9 @@ pub fn Side(pane: Pane) -> impl IntoView {
         <aside class="side" aria-label="Context">
             <section>
                 <h2 class="sub">"Requested by"</h2>
-                <p>{move || pane.review.with(|review| inert(&why(review)))}</p>
+                <p>{move || pane.review.with(|review| inert(&requester(review, session.username().as_deref())))}</p>
+                <h2 class="sub">"Who decides"</h2>
+                <p>{move || pane.review.with(|review| inert(&deciders(review)))}</p>
                 {move || {
                     let said = pane.review.with(|review| review.advice.clone());
                     said.iter().map(|advice| view! { <p class="advice">{inert(&advice.to_string())}</p> }).collect_view()
@@ -128,9 +131,15 @@ fn list(title: &'static str, texts: &[String]) -> Option<impl IntoView + use<>> 
     })
 }
 
-fn why(review: &Review) -> String {
+/// Who started the run or asked the question, and on whose behalf.
+fn requester(review: &Review, me: Option<&str>) -> String {
     let whom = [("for", &review.context.user), ("of", &review.context.tenant)];
     let whom: String = whom.iter().filter_map(|(what, who)| who.as_ref().map(|who| format!(" {what} {who}"))).collect();
+    format!("{}{whom}", words::person_first(&review.requested_by, me))
+}
+
+/// Who may decide, and how their decisions become one.
+fn deciders(review: &Review) -> String {
     let named = words::whom(&review.reviewers);
     let mut who = if named.is_empty() { "Any reviewer".to_owned() } else { named.join(", ") };
     if !review.reviewers.tags.is_empty() {
@@ -144,7 +153,7 @@ fn why(review: &Review) -> String {
         _ if review.voting.is_some() => "by vote",
         _ => "the first decision wins",
     };
-    format!("{}{whom} · {who}, {how}.{not}{handed}", review.requested_by)
+    format!("{who}, {how}.{not}{handed}")
 }
 
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
@@ -294,7 +303,7 @@ fn Comments(pane: Pane) -> impl IntoView {
                     <form on:submit=submit>
                         <input
                             class="input"
-                            placeholder="Add a comment"
+                            placeholder="Comment for other reviewers"
                             aria-label="Comment for the other reviewers"
                             prop:value=text
                             on:input=move |event| write(event_target_value(&event))

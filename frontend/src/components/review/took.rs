@@ -16,7 +16,7 @@ pub fn Took(pane: Pane) -> impl IntoView {
         let usage = usage.get();
         let summary = usage.summary()?;
         let elapsed = if usage.elapsed_ms > 0 {
-            format!(", {} after the run started", words::duration_ms(usage.elapsed_ms))
+            format!(". Asked {} into the run", words::duration_ms(usage.elapsed_ms))
         } else {
             String::new()
         };
