@@ -35,8 +35,10 @@ pub enum NodeState {
     Done,
     /// A step is running or will be retried.
     Now,
-    /// A person is asked there, or other branches are awaited.
+    /// A person is asked there.
     Waiting,
+    /// Other branches are awaited.
+    Joining,
     /// A decision or a deadline ended the run there.
     Stopped,
     /// The last visit there ended with an error.
@@ -50,6 +52,7 @@ impl NodeState {
             Self::Done => "done",
             Self::Now => "running now",
             Self::Waiting => "waiting now",
+            Self::Joining => "waiting for other branches",
             Self::Stopped => "stopped",
             Self::Failed => "failed",
         }
@@ -61,6 +64,7 @@ impl NodeState {
             Self::Done => "node done",
             Self::Now => "node now",
             Self::Waiting => "node waiting",
+            Self::Joining => "node joining",
             Self::Stopped => "node stopped",
             Self::Failed => "node failed",
         }
@@ -101,7 +105,8 @@ pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
         mark.visits = mark.visits.max(position.visit);
         mark.state = match position.activity {
             Activity::Running | Activity::Retrying => NodeState::Now,
-            Activity::Waiting | Activity::Joining => NodeState::Waiting,
+            Activity::Waiting => NodeState::Waiting,
+            Activity::Joining => NodeState::Joining,
         };
     }
     if run.summary.status == RunStatus::Completed {
