@@ -16,16 +16,10 @@ pub fn Ago(
     view! { <time datetime=at.to_string() title=full(at)>{move || words::ago(live.now.get(), at)}</time> }
 }
 
-/// A time in the format of [`day`]; the full time is in the tooltip.
-#[component]
-pub fn At(at: Timestamp) -> impl IntoView {
-    view! { <time datetime=at.to_string() title=full(at)>{day(at)}</time> }
-}
-
 /// The full time in the person's time zone, such as `20 Nov 2026, 22:31:04`.
 pub fn full(at: Timestamp) -> String {
     let date = date(at);
-    format!("{} {}, {}:{:02}", day_of(&date), date.get_full_year(), clock(at), date.get_seconds())
+    format!("{} {}, {}", day_of(&date), date.get_full_year(), clock_to_second(at))
 }
 
 /// The hour and minute in the person's time zone, such as `14:05`.
@@ -34,12 +28,29 @@ pub fn clock(at: Timestamp) -> String {
     format!("{:02}:{:02}", date.get_hours(), date.get_minutes())
 }
 
+/// The hour, minute and second in the person's time zone, such as `14:05:09`.
+pub fn clock_to_second(at: Timestamp) -> String {
+    format!("{}:{:02}", clock(at), date(at).get_seconds())
+}
+
 /// The day, hour and minute in the person's time zone, such as `20 Nov, 14:05`; with the year unless it is this one.
 pub fn day(at: Timestamp) -> String {
+    format!("{}, {}", day_alone(at), clock(at))
+}
+
+/// A time in the format of [`day`], with the second: for a record, in which the order within a minute matters.
+#[component]
+pub fn At(at: Timestamp) -> impl IntoView {
+    let shown = format!("{}, {}", day_alone(at), clock_to_second(at));
+    view! { <time datetime=at.to_string() title=full(at)>{shown}</time> }
+}
+
+/// The day in the person's time zone, such as `20 Nov`; with the year unless it is this one.
+fn day_alone(at: Timestamp) -> String {
     let (date, now) = (date(at), js_sys::Date::new_0());
     let year = date.get_full_year();
     let year = if year == now.get_full_year() { String::new() } else { format!(" {year}") };
-    format!("{}{year}, {}", day_of(&date), clock(at))
+    format!("{}{year}", day_of(&date))
 }
 
 /// The start of a day in the person's time zone. A day after the end of the month counts into the next. `None` for

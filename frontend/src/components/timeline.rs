@@ -9,7 +9,7 @@ use shared::time::Timestamp;
 use super::graph::glyph;
 use super::inert::{inert, inert_code};
 use super::review::sent::sent as sent_list;
-use super::time::{clock, full};
+use super::time::{clock_to_second, full};
 use crate::client::Live;
 use crate::state::ending::Ending;
 use crate::state::sent;
@@ -160,7 +160,7 @@ fn tone_class(tone: EventTone) -> &'static str {
 fn line(at: Timestamp, class: &'static str, content: impl IntoView + 'static) -> AnyView {
     view! {
         <li class=format!("line {class}")>
-            <time datetime=at.to_string() title=full(at)>{clock(at)}</time>
+            <time datetime=at.to_string() title=full(at)>{clock_to_second(at)}</time>
             <span class="mark" aria-hidden="true"></span>
             <div>{content}</div>
         </li>
@@ -206,7 +206,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
     let stream = Memo::new(move |_| open.then(|| streams.with(|streams| streams.get(&node, visit).cloned())).flatten());
     view! {
         <li class=format!("line step {class}")>
-            <time datetime=at.to_string() title=full(at)>{clock(at)}</time>
+            <time datetime=at.to_string() title=full(at)>{clock_to_second(at)}</time>
             <span class="mark" aria-hidden="true"><svg viewBox="-1 -1 14 14"><path d=glyph(&step.kind)/></svg></span>
             <div>
                 <p>
