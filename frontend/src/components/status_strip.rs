@@ -1,9 +1,11 @@
 //! The strip above every page: the connection is lost, or decisions were not sent.
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 
 use super::glyph::Glyph;
 use crate::client::{Connection, Live, Workspace};
+use crate::state::inbox::address::review_at;
 use crate::state::outbox::{Outbox, not_sent};
 use crate::state::words;
 
@@ -19,12 +21,17 @@ pub fn StatusStrip() -> impl IntoView {
         _ => None,
     };
     let count = move || unsent.with(Vec::len);
+    let location = use_location();
+    let open = Memo::new(move |_| location.pathname.with(|path| review_at(path)));
     let decisions = move || {
-        let first = *unsent.get().first()?;
-        let go = if count() == 1 { "Open it" } else { "Open the first" };
-        Some(
-            view! { <b class="nowrap">{not_sent(count())}</b><a class="b sm" href=format!("/reviews/{first}")>{go}</a> },
-        )
+        let unsent = unsent.get();
+        if unsent.is_empty() {
+            return None;
+        }
+        let other = unsent.iter().find(|id| open.get() != Some(**id));
+        let go = if unsent.len() == 1 { "Open it" } else { "Open another" };
+        let link = other.map(|id| view! { <a class="b sm" href=format!("/reviews/{id}")>{go}</a> });
+        Some(view! { <b class="nowrap">{not_sent(unsent.len())}</b>{link} })
     };
     let says = move || match (lost.get(), count()) {
         (true, 0) => "Reconnecting… What you see may be out of date. Decisions that cannot be sent are kept here.",

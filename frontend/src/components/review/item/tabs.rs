@@ -90,8 +90,9 @@ pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenT
             ItemTab::Edited | ItemTab::Changes => edited.with(Option::is_some),
             ItemTab::Since => before.with(Option::is_some),
         };
+        // What is sent must be in sight.
         if !possible {
-            tab.set(ItemTab::Read);
+            tab.set(if edited.with(Option::is_some) { ItemTab::Changes } else { ItemTab::Read });
         }
     });
     // Mistakes are shown where they can be corrected.
