@@ -7,9 +7,18 @@ use super::{Intent, first_stop};
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
 
-/// Whether one option is the main one. The answers to a question are equals, so no key stands for yes.
+/// Whether one option is the main one, with the key for yes. The answers to a question or to an escalation are equals,
+/// and so are several ways to accept, apart from alternatives to what was asked.
 pub fn prefers_one(review: &Review) -> bool {
-    review.kind != ReviewKind::Clarification
+    match review.kind {
+        ReviewKind::Clarification | ReviewKind::Escalation => false,
+        // It can also be accepted later.
+        ReviewKind::Checkpoint => true,
+        _ => {
+            let is_yes = |option: &&ReviewOption| option.kind == ChoiceKind::Accept && !option.alternative;
+            review.options.iter().filter(is_yes).count() == 1
+        }
+    }
 }
 
 /// The option that a key chooses: `a` the first that accepts, `r` the first that stops, a digit the one at that
