@@ -38,6 +38,8 @@ pub fn ValueView(
             view! { <div class="prose"><InertImage address=Address::new(text) alt="Picture" /></div> }.into_any()
         }
         (Value::String(text), _) => view! { <pre class="code numbered">{lines(text)}</pre> }.into_any(),
+        // What is decided on is as large as a text beside it.
+        (Value::Number(_) | Value::Bool(_), _) => view! { <div class="prose plain">{text}</div> }.into_any(),
         (value, _) if extent::has_more_than(value, extent::MAX_LAID_OUT) => plain_text(&text),
         (Value::Array(rows), ContentType::Table) if rows.iter().all(Value::is_object) => table(rows),
         (value, _) => view! { <div class="json">{json(value)}</div> }.into_any(),
