@@ -148,9 +148,9 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     let card = ["refund", "expert", "Pays money back", "20 EUR", "runs if you approve", FOR_LATER];
     ana.reads("sub-agent", "section.action", &card).await?;
     ana.reads("sub-agent", "article.read", &["for agent clerk", "The money is gone.", "cannot be undone"]).await?;
-    // The choice of later calls belongs to the approval. Pressing "Approve" on the card again does not undo it.
+    // Only the bar decides a single call; the choice of later calls belongs to its approval.
     field(driver, "also approve later calls").await?.send_keys("for this run").await?;
-    driver.query(By::Css(".card.action .yes")).first().await?.click().await?;
+    assert!(driver.find_all(By::Css(".card.action :is(.yes, .no)")).await?.is_empty());
     ana.reads("sub-agent-later", ".acts", &["Approve refund, and later ones"]).await?;
     ana.decides("Approve refund, and later ones", "approved refund").await?;
 

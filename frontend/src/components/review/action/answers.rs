@@ -11,7 +11,8 @@ use crate::components::listeners::while_shown;
 use crate::state::action_words;
 use crate::state::drafts::Chosen;
 
-/// The buttons of the decisions that the gate allows.
+/// The buttons of the decisions that the gate allows. The bar approves or rejects a single call by itself: a second pair
+/// of buttons, which only choose, would look as if they decided.
 #[component]
 pub fn Answers(shown: ShownAction, choose: Callback<ActionKind>) -> impl IntoView {
     let (words, allowed) =
@@ -26,7 +27,9 @@ pub fn Answers(shown: ShownAction, choose: Callback<ActionKind>) -> impl IntoVie
         let pressed = move || (shown.chosen.get() == Some(kind)).to_string();
         view! { <button type="button" class=class aria-pressed=pressed on:click=move |_| choose.run(kind)>{label}</button> }
     };
-    ActionKind::ALL.iter().copied().filter(|kind| allowed.contains(kind)).map(button).collect_view()
+    let several = shown.pane.review.with_untracked(|review| review.actions.len() > 1);
+    let is_here = |kind: &ActionKind| several || !matches!(kind, ActionKind::Approve | ActionKind::Reject);
+    ActionKind::ALL.iter().copied().filter(|kind| allowed.contains(kind)).filter(is_here).map(button).collect_view()
 }
 
 /// The scopes of a remembered approval, with their labels.
