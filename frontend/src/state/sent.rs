@@ -82,7 +82,8 @@ fn all(review: &Review, verdict: Option<&Verdict>, comment: Option<&str>, metada
             } else {
                 "Correction"
             };
-            sent.extend(Sent::words(title, Some(text), true));
+            // A question has nothing else to show once it is answered.
+            sent.extend(Sent::words(title, Some(text), !review.answers_in_words()));
         }
         Some(Verdict::Actions { instructions, .. }) => {
             sent.extend(Sent::words("Instructions for the agent", instructions.as_deref(), false));
