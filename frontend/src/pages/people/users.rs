@@ -54,7 +54,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
                 <td class="person-name"><b>{name.unwrap_or_else(|| user.username.to_string())}</b><span class="sub">{user.username.to_string()}{user.email.clone().filter(|email| !email.is_empty()).map(|email| format!(" · {email}"))}</span></td>
                 <td><span class="role-tags">{role_tags(&user.roles)}</span></td>
                 <td>{if user.active { view! { <span class="tag go">"active"</span> } } else { view! { <span class="tag">"deactivated"</span> } }}</td>
-                <td class="soft nowrap"><Ago at=user.created_at/></td>
+                <td class="soft nowrap" data-label="added"><Ago at=user.created_at/></td>
                 <td class="num">{erase}<button class="b sm" aria-label=format!("Edit {}", user.username) on:click=move |_| { editing.set(Some(edited.clone())); open.set(true); }>"Edit"</button></td>
             </tr>
         }
