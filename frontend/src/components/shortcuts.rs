@@ -15,7 +15,7 @@ const TEXT: &str =
     "textarea, [contenteditable], input:not([type=checkbox], [type=radio], [type=submit], [type=button])";
 
 /// The message for a person who goes on typing after the field has gone.
-const CLOSED: &str = "The field you were typing in has closed. Press Esc to use keyboard shortcuts.";
+const CLOSED: &str = "The field you were typing in has closed. Press Esc or click anywhere to use keyboard shortcuts.";
 
 /// Whether keys without a modifier are shortcuts in this browser.
 pub fn are_on() -> bool {
