@@ -167,7 +167,7 @@ pub fn Definition(
                 <h2 class="sub">"Graph"<Show when=move || { stale() && graph.get().is_some() }><span class="tag">"last valid version"</span></Show></h2>
                 {move || match graph.get() {
                     Some(graph) => view! { <FlowGraph graph/> }.into_any(),
-                    None => view! { <p class="muted small">"The graph appears once the file can be parsed."</p> }.into_any(),
+                    None => view! { <p class="muted small">"The graph appears once the file has been checked and can be read."</p> }.into_any(),
                 }}
             </aside>
         </div>
