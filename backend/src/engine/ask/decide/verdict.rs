@@ -154,7 +154,11 @@ pub(in crate::engine::ask) fn joined<'a>(parts: impl IntoIterator<Item = Option<
 
 fn check_actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>, mistakes: &mut Vec<Mistake>) {
     if review.actions.is_empty() {
-        let message = "this review has no actions: choose an option, or answer in free text";
+        let message = match (review.options.is_empty(), review.free_text) {
+            (true, _) => "this review has no actions: answer in free text",
+            (false, true) => "this review has no actions: choose an option, or answer in free text",
+            (false, false) => "this review has no actions: choose an option",
+        };
         mistakes.push(Mistake::new("/verdict/type", "not_offered", message));
         return;
     }
