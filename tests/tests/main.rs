@@ -39,6 +39,7 @@ mod races;
 mod record;
 mod remote;
 mod run_page;
+mod selection;
 mod sends;
 mod sessions;
 mod signal;

@@ -24,6 +24,7 @@ pub mod resize;
 pub mod review;
 pub mod schema_form;
 pub mod scroll;
+pub mod selecting;
 pub mod shell;
 pub mod shortcuts;
 pub mod states;

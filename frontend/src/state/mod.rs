@@ -25,6 +25,7 @@ pub mod record;
 pub mod report;
 pub mod runs;
 pub mod schema;
+pub mod selection;
 pub mod sent;
 pub mod sentences;
 pub mod story;

@@ -23,6 +23,7 @@ use crate::components::arrival;
 use crate::components::filters::InboxFilters;
 use crate::components::queue::{Queue, ToMoreUrgent};
 use crate::components::scroll::came_back;
+use crate::components::selecting::{Selecting, SelectionBar};
 use crate::components::states::{Empty, Failed, Loading, OutOfDate};
 use crate::state::inbox::{Inbox, address};
 
@@ -33,10 +34,13 @@ pub fn InboxPage() -> impl IntoView {
     let list = ReviewList::expect();
     let navigate = StoredValue::new(use_navigate());
     let location = use_location();
-    let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
+    let on_selected = Memo::new(move |_| location.pathname.with(|path| path == address::SELECTED));
+    let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")) || on_selected.get());
     let open = Memo::new(move |_| location.pathname.with(|path| address::review_at(path)));
     let heading = arrival::heading::<html::H1>();
     provide_context(Heading(heading));
+    let selecting = Selecting::new(on_selected);
+    provide_context(selecting);
     let at = RwSignal::new(open.get_untracked());
     let field = NodeRef::<html::Input>::new();
 
@@ -79,7 +83,9 @@ pub fn InboxPage() -> impl IntoView {
             at.set(Some(id));
         }
     });
-    use_keys(Keys { at, open, search_field: field, read, back: back_to_the_list() });
+    let decide_selected =
+        Callback::new(move |()| go(address::SELECTED, &query.get_untracked(), open.get_untracked().is_some()));
+    use_keys(Keys { at, open, on_selected, selecting, search_field: field, read, back: back_to_the_list() });
 
     let (above, scroller) = (RwSignal::new(0), NodeRef::<html::Div>::new());
     // Memos, so that a change of one row does not create the list again, which would lose its position and the focus.
@@ -118,6 +124,7 @@ pub fn InboxPage() -> impl IntoView {
                     (true, true) => view! { <NothingListed filtered clear /> }.into_any(),
                     (true, false) => view! { <Queue open at search total above scroller /> }.into_any(),
                 }}
+                <SelectionBar on_page=on_selected open=decide_selected />
             </section>
             <Outlet />
         </div>
@@ -163,7 +170,7 @@ pub fn IdlePane() -> impl IntoView {
     view! {
         <article class="read idle">
             <Empty icon=icondata::LuInbox title="Choose a review to read it">
-                <p><kbd>"j"</kbd>" and "<kbd>"k"</kbd>" move, "<kbd>"?"</kbd>" shows all keys."</p>
+                <p><kbd>"j"</kbd>" and "<kbd>"k"</kbd>" move, "<kbd>"x"</kbd>" selects, "<kbd>"?"</kbd>" shows all keys."</p>
             </Empty>
         </article>
     }
