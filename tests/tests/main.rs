@@ -49,3 +49,4 @@ mod teams;
 mod terminal;
 mod terminal_asks;
 mod upgrade;
+mod views;

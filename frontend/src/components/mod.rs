@@ -33,3 +33,4 @@ pub mod status_strip;
 pub mod theme;
 pub mod time;
 pub mod timeline;
+pub mod views;

@@ -24,6 +24,7 @@ pub mod reconnect;
 pub mod record;
 pub mod report;
 pub mod runs;
+pub mod saved_views;
 pub mod schema;
 pub mod selection;
 pub mod sent;

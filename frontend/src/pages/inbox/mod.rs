@@ -18,7 +18,7 @@ use self::keys::{Keys, use_keys};
 use self::summary::{Arrivals, Summary};
 use super::lazy::load_review_ahead;
 use super::review::back_to_the_list;
-use crate::client::{Live, ReviewList};
+use crate::client::{Live, ReviewList, SavedViews};
 use crate::components::arrival;
 use crate::components::filters::InboxFilters;
 use crate::components::queue::{Queue, ToMoreUrgent};
@@ -26,6 +26,10 @@ use crate::components::scroll::came_back;
 use crate::components::selecting::{Selecting, SelectionBar};
 use crate::components::states::{Empty, Failed, Loading, OutOfDate};
 use crate::state::inbox::{Inbox, address};
+use crate::state::saved_views::default_filter;
+
+/// The path of the list.
+const INBOX: &str = "/inbox";
 
 /// The list of reviews (`/inbox`), and beside it the review that is open (`/reviews/{id}`).
 #[component]
@@ -62,6 +66,7 @@ pub fn InboxPage() -> impl IntoView {
         list.begin_at_top();
     }
     keep_current(query);
+    open_default_view(query, Callback::new(move |filter| go(INBOX, &filter, true)));
     Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
     on_cleanup(move || live.inbox.update(Inbox::leave));
 
@@ -129,6 +134,29 @@ pub fn InboxPage() -> impl IntoView {
             <Outlet />
         </div>
     }
+}
+
+/// Opens the inbox with the person's default view, unless the address says something else, or they come back.
+fn open_default_view(query: Memo<ReviewQuery>, open: Callback<ReviewQuery>) {
+    let saved = SavedViews::expect();
+    saved.load();
+    let location = use_location();
+    let is_plain = move || {
+        location.pathname.with_untracked(|path| path == INBOX)
+            && query.with_untracked(|query| *query == ReviewQuery::default())
+    };
+    let waits = StoredValue::new(!came_back() && is_plain());
+    Effect::new(move |_| {
+        let Some(views) = saved.get() else { return };
+        // Only as it is opened: afterwards, the person may want to see all reviews.
+        if waits.get_value()
+            && is_plain()
+            && let Some(filter) = default_filter(&views.views)
+        {
+            open.run(filter.clone());
+        }
+        waits.set_value(false);
+    });
 }
 
 /// The notice in place of an empty list.
