@@ -32,6 +32,7 @@ pub fn App() -> impl IntoView {
                     // One page for the list and for deep links: opening a review leaves the list as it is.
                     <ParentRoute path=path!("") view=InboxPage>
                         <Route path=path!("inbox") view=IdlePane />
+                        <Route path=path!("inbox/selected") view=|| view! { <LazyPageView page=LazyPage::Selected /> } />
                         <Route path=path!("reviews/:id") view=|| view! { <LazyPageView page=LazyPage::Review /> } />
                     </ParentRoute>
                     <Route path=path!("runs") view=|| view! { <LazyPageView page=LazyPage::Runs /> } />

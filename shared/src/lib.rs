@@ -39,6 +39,7 @@ pub mod time;
 pub mod topic;
 mod usage;
 pub mod user_data;
+pub mod view;
 pub mod voting;
 mod words;
 

@@ -175,6 +175,8 @@ fn every_body_travels() {
     let rule = json!({"channel": "slack", "events": ["review.requested"], "after": "10m", "severities": ["high"]});
     travels::<notification::Notifications>(&json!({"rules": [rule], "slack_user_id": "U024BE7LH", "email": "a@b",
         "available": ["slack", "email"]}));
+    travels::<shared::view::Views>(&json!({"revision": 1, "views": [
+        {"name": "n", "filter": {"severity": "high", "due": "30m", "q": "x"}, "default": true}]}));
     travels::<notification::Delivery>(
         &json!({"id": ID, "channel": "email", "target": "ana", "event": "review.requested",
         "review_id": ID, "run_id": ID, "attempts": 9, "error": "e", "status": "given_up", "created_at": AT, "at": AT}),

@@ -40,6 +40,7 @@ mod slack;
 mod statistics;
 mod tokens;
 mod users;
+mod views;
 
 #[cfg(test)]
 mod tests;
@@ -194,6 +195,7 @@ fn api() -> Api {
     session::mount(&mut api);
     oidc::mount(&mut api);
     me::mount(&mut api);
+    views::mount(&mut api);
     account::mount(&mut api);
     users::mount(&mut api);
     tokens::mount(&mut api);

@@ -18,6 +18,7 @@ use shared::notification::Notifications;
 use shared::review::Review;
 use shared::run::{Context, Run};
 use shared::time::Timestamp;
+use shared::view::Views;
 
 use crate::engine::{Carrier, GuardrailReply, Input};
 
@@ -165,6 +166,14 @@ pub enum Operation {
     /// Stores how a person wants to be notified. Returns [`Committed::Done`]; `CommitError::Conflict` if the Slack
     /// member ID belongs to someone else, `CommitError::Forbidden` if it is new and the caller may not set it.
     ChooseNotifications(Box<ChosenNotifications>),
+    /// Replaces a person's saved views. Returns [`Committed::Done`]; `CommitError::Conflict` if they are not made from
+    /// the stored revision.
+    SaveViews {
+        /// The person, who is the caller.
+        username: Username,
+        /// The new views, with the revision that they were made from.
+        views: Box<Views>,
+    },
     /// Adds a session, token or link. Returns [`Committed::Token`] for a token, otherwise [`Committed::Done`].
     AddCredential(Box<NewCredential>),
     /// Logs a person in. What was checked before is checked again: `CommitError::NotFound` or

@@ -71,6 +71,7 @@ pub(crate) mod testing;
 pub(crate) mod tests;
 mod unreadable;
 mod users;
+mod views;
 mod visibility;
 mod whole_run;
 mod words;

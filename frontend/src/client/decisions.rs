@@ -15,6 +15,8 @@ use shared::review::Review;
 use super::http::PATIENCE;
 use super::workspace::Workspace;
 use super::{locks, storage};
+use crate::state::drafts::Draft;
+use crate::state::inbox::address::SELECTED;
 use crate::state::outbox::{self, Outbox, Sending, held_until};
 use crate::state::verdict::{self, Intent};
 
@@ -28,13 +30,17 @@ const ARRIVES_WITHIN: u32 = 2000;
 impl Workspace {
     /// Decides a review: holds the decision for a moment, then sends it. Fails with every reason why it cannot be sent.
     pub fn decide(self, review: &Arc<Review>, intent: &Intent) -> Result<(), Vec<Mistake>> {
-        let draft = self.draft_now(review.id);
-        let request = verdict::request(review, &draft, intent)?;
+        self.decide_with(review, &self.draft_now(review.id), intent)
+    }
+
+    /// Like [`Self::decide`], with a draft that is not kept.
+    pub fn decide_with(self, review: &Review, draft: &Draft, intent: &Intent) -> Result<(), Vec<Mistake>> {
+        let request = verdict::request(review, draft, intent)?;
         let now = self.live.server_now();
         let fits = self.outbox.with_untracked(|outbox| outbox.fits(&request));
         // A decision that is too large to be sent from a closing page is not held.
         let until = if fits { held_until(review, now) } else { now };
-        let says = verdict::says(review, &draft, intent);
+        let says = verdict::says(review, draft, intent);
         let sending = Sending::held(review, request, super::key(), says, until);
         if self.outbox.try_update(|outbox| outbox.hold(sending)) == Some(true) {
             spawn_local(async move {
@@ -218,9 +224,10 @@ impl Workspace {
             .unwrap_or(true);
         self.keep_decision(id);
         if let Err(problem) = &answer {
+            let is_selected = || self.live.inbox.with_untracked(|inbox| inbox.is_selected(id));
+            let is_shown = |path: String| path.ends_with(&id.to_string()) || (path == SELECTED && is_selected());
             // An open pane shows the outcome itself, and the login page shows that the session has ended.
-            if problem.code != Code::Unauthenticated
-                && window().location().pathname().is_ok_and(|path| !path.ends_with(&id.to_string()))
+            if problem.code != Code::Unauthenticated && window().location().pathname().is_ok_and(|path| !is_shown(path))
             {
                 let became = if settled { "was not accepted" } else { "could not be sent" };
                 self.notifier.bad(format!("{}: your decision {became}. {problem}", sending.title));

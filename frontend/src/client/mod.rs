@@ -14,6 +14,7 @@ pub mod notifier;
 mod on_return;
 mod paint;
 mod post;
+mod saved_views;
 pub mod session;
 pub mod storage;
 pub mod workspace;
@@ -28,6 +29,7 @@ pub use live::{Connection, Live};
 pub use notifier::Notifier;
 pub use paint::after_paint;
 pub use post::use_post;
+pub use saved_views::SavedViews;
 pub use session::Session;
 pub use workspace::Workspace;
 
@@ -41,6 +43,7 @@ pub fn provide_client() {
     let live = Live::new(api, session);
     provide_context(live);
     provide_context(ReviewList::new(api, live));
+    provide_context(SavedViews::new(api, session));
     provide_context(Workspace::new(api, session, live, Notifier::expect()));
 }
 

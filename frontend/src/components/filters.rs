@@ -9,6 +9,7 @@ use shared::inbox::{Counts, Facets};
 
 use super::glyph::Glyph;
 use super::listeners::while_shown;
+use super::views::{SaveView, ViewChoices};
 use crate::client::{Live, ReviewList};
 use crate::state::inbox::Inbox;
 use crate::state::inbox::address::{part, with};
@@ -102,6 +103,10 @@ pub fn InboxFilters(
         text.set(String::new());
         timer.set_value(None);
         change.run((ReviewQuery::default(), false));
+    };
+    let choose_view = move |filter: ReviewQuery| {
+        timer.set_value(None);
+        change.run((filter, false));
     };
     let chips = CHIPS.map(|(name, value, label)| {
         let on = Memo::new(move |_| is(name, value));
@@ -199,10 +204,12 @@ pub fn InboxFilters(
                 <Glyph icon=icondata::LuSlidersHorizontal />
             </button>
         </div>
+        <ViewChoices query choose=Callback::new(choose_view) />
         <div class="chips" role="group" aria-label="Which reviews">
             <button class="chip" aria-pressed=move || all.get().to_string() on:click=clear>"All"</button>
             {chips}
             {others}
+            <SaveView query />
         </div>
         <div class="panel" id="filters" role="group" aria-label="Filters" hidden=move || !shown.get() on:keydown=close>
             <Show when=move || shown.get()>{panel}{uncounted}</Show>

@@ -11,6 +11,7 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("j  k", "next, previous review"),
             ("Enter", "read the review"),
+            ("x", "select it, to decide several together"),
             ("/", "search"),
             ("Esc", "back to the list"),
         ],

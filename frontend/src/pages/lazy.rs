@@ -14,7 +14,7 @@ use super::flow::FlowPage;
 use super::flows::FlowsPage;
 use super::insights::InsightsPage;
 use super::people::PeoplePage;
-use super::review::OpenPane;
+use super::review::{OpenPane, SelectedPane};
 use super::run::RunPage;
 use super::runs::RunsPage;
 use crate::client::{Live, Session, after_paint};
@@ -25,6 +25,8 @@ use crate::components::states::{Failed, Loading};
 pub enum LazyPage {
     /// The review beside the inbox, which is a part of its own.
     Review,
+    /// The selected reviews beside the inbox, which are in the same part.
+    Selected,
     Runs,
     Run,
     Flows,
@@ -37,14 +39,17 @@ pub enum LazyPage {
 // The functions are untracked, since each page tracks what it shows itself.
 
 #[wasm_split(review, wasm_split_path = ::leptos::wasm_split, fallible, preload(load_review))]
-fn review() -> Result<AnyView, SplitLoaderError> {
-    Ok(untrack(|| view! { <OpenPane /> }.into_any()))
+fn review(page: LazyPage) -> Result<AnyView, SplitLoaderError> {
+    Ok(untrack(|| match page {
+        LazyPage::Selected => view! { <SelectedPane /> }.into_any(),
+        _ => view! { <OpenPane /> }.into_any(),
+    }))
 }
 
 #[wasm_split(pages, wasm_split_path = ::leptos::wasm_split, fallible, preload(load_pages))]
 fn page(page: LazyPage) -> Result<AnyView, SplitLoaderError> {
     Ok(untrack(|| match page {
-        LazyPage::Review => ().into_any(),
+        LazyPage::Review | LazyPage::Selected => ().into_any(),
         LazyPage::Runs => view! { <RunsPage /> }.into_any(),
         LazyPage::Run => view! { <RunPage /> }.into_any(),
         LazyPage::Flows => view! { <FlowsPage /> }.into_any(),
@@ -60,14 +65,14 @@ impl LazyPage {
     /// reports it.
     async fn load(self) {
         let _ = match self {
-            Self::Review => load_review().await,
+            Self::Review | Self::Selected => load_review().await,
             _ => load_pages().await,
         };
     }
 
     async fn view(self, again: Callback<()>) -> AnyView {
         let view = match self {
-            Self::Review => review().await,
+            Self::Review | Self::Selected => review(self).await,
             _ => page(self).await,
         };
         view.unwrap_or_else(|_| view! { <NotLoaded again /> }.into_any())
@@ -82,7 +87,7 @@ impl LazyPage {
             Self::Audit => Some("Audit"),
             Self::People if untrack(|| Session::expect().may(Act::ManagePeople)) => Some("People"),
             Self::People => Some("You"),
-            Self::Review | Self::Run | Self::Flow => None,
+            Self::Review | Self::Selected | Self::Run | Self::Flow => None,
         }
     }
 }
@@ -110,7 +115,7 @@ pub fn LazyPageView(page: LazyPage) -> impl IntoView {
 /// The placeholder for a page that is being loaded, with the same layout.
 #[component]
 fn OnItsWay(page: LazyPage) -> impl IntoView {
-    if let LazyPage::Review = page {
+    if matches!(page, LazyPage::Review | LazyPage::Selected) {
         return view! { <article class="read"><Loading rows=7 /></article> }.into_any();
     }
     let heading = page.heading().map(|heading| view! { <h1>{heading}</h1> });

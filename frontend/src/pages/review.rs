@@ -1,4 +1,5 @@
-//! The review of the current address, beside the list of the inbox or in its place; and the way back to the list.
+//! The review of the current address, or the selected ones, beside the list of the inbox or in its place; and the way
+//! back to the list.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -6,7 +7,7 @@ use leptos_router::hooks::{use_location, use_navigate, use_params};
 use leptos_router::params::Params;
 use shared::id::ReviewId;
 
-use crate::components::review::ReviewPane;
+use crate::components::review::{ReviewPane, SelectedReviews};
 use crate::components::states::Empty;
 
 #[derive(Params, PartialEq)]
@@ -42,4 +43,10 @@ pub fn OpenPane() -> impl IntoView {
         }
         .into_any(),
     }
+}
+
+/// The selected reviews, beside the list or, on a narrow screen, in its place.
+#[component]
+pub fn SelectedPane() -> impl IntoView {
+    view! { <SelectedReviews back=back_to_the_list() /> }
 }

@@ -9,6 +9,7 @@ use crate::api::{
 };
 use crate::id::SessionId;
 use crate::single_sign_on::LoginWays;
+use crate::view::Views;
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/session`: the identity provider that people may sign in by, if there is one; needs no login.
@@ -26,6 +27,17 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// stay. A token may not call this.
     pub async fn change_password(&self, password: &NewPassword) -> ApiResult<()> {
         self.send("PUT", "/api/v1/me/password".into(), password, None).await
+    }
+
+    /// `GET /api/v1/me/views`: the caller's saved views of the inbox.
+    pub async fn views(&self) -> ApiResult<Views> {
+        self.get("/api/v1/me/views".into()).await
+    }
+
+    /// `PUT /api/v1/me/views`: replaces these views, and returns them with their new revision; `409` if they were changed
+    /// since the revision that the body names. A token may not call this.
+    pub async fn save_views(&self, views: &Views) -> ApiResult<Views> {
+        self.send("PUT", "/api/v1/me/views".into(), views, None).await
     }
 
     /// `GET /api/v1/me/sessions`: the caller's sessions that have not ended, newest first; not with a token.

@@ -106,6 +106,9 @@ pub struct UserChanged {
     /// The new notification settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<Notifications>,
+    /// Whether the saved views changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub views: bool,
 }
 
 impl UserChanged {
@@ -121,6 +124,7 @@ impl UserChanged {
             second_factor: None,
             single_sign_on: None,
             notifications: None,
+            views: false,
         }
     }
 

@@ -200,6 +200,10 @@ impl World {
         // Nobody sets their own member ID in Slack.
         let chosen = Change::by_server(Operation::ChooseNotifications(Box::new(chosen)));
         self.store().commit(chosen).await.expect("it is chosen");
+        let view = json!({"revision": 0, "views": [{"name": REMARK, "filter": {"q": REMARK}}]});
+        let views = serde_json::from_value(view).expect("views");
+        let username = NAME.parse().expect("a name");
+        self.by(NAME, Operation::SaveViews { username, views: Box::new(views) }).await.expect("they are saved");
         for (person, deputy) in [(NAME, "zoe"), ("zoe", NAME)] {
             let span = Deputyship {
                 id: DeputyId(Moment::of(&SystemClock).ids().uuid()),

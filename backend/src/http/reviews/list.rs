@@ -106,12 +106,36 @@ fn only_pending(query: &ReviewQuery, why: &str) -> std::result::Result<(), Probl
 }
 
 fn check(query: &ReviewQuery) -> std::result::Result<(), Problem> {
-    let named = [("/flow", &query.flow), ("/role", &query.role), ("/tag", &query.tag)];
-    let named = named.map(|(path, text)| (path, text, MAX_NAME));
-    for (path, text, most) in named.into_iter().chain([("/q", &query.q, MAX_SEARCH)]) {
-        if text.as_ref().is_some_and(|text| text.chars().count() > most) {
-            return Err(Problem::invalid(path, format!("at most {most} characters")));
-        }
+    match too_long(query) {
+        Some((field, why)) => Err(Problem::invalid(format!("/{field}"), why)),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Returns the first member with too long a text, and what is wrong with it.
+fn too_long(query: &ReviewQuery) -> Option<(&'static str, String)> {
+    let texts = [
+        ("flow", &query.flow, MAX_NAME),
+        ("role", &query.role, MAX_NAME),
+        ("tag", &query.tag, MAX_NAME),
+        ("q", &query.q, MAX_SEARCH),
+    ];
+    let is_too_long = |text: &Option<String>, most| text.as_ref().is_some_and(|text| text.chars().count() > most);
+    let (field, _, most) = texts.into_iter().find(|(_, text, most)| is_too_long(text, *most))?;
+    Some((field, format!("at most {most} characters")))
+}
+
+/// Returns the first member that a saved view of the inbox cannot have, and why.
+pub(in crate::http) fn wrong_filter(query: &ReviewQuery) -> Option<(&'static str, String)> {
+    let others = [
+        ("status", query.status.is_some()),
+        ("run", query.run.is_some()),
+        ("requested_by", query.requested_by.is_some()),
+        ("order", query.order.is_some()),
+        ("limit", query.limit.is_some()),
+        ("cursor", query.cursor.is_some()),
+    ];
+    let other = others.into_iter().find(|(_, is_set)| *is_set);
+    let other = other.map(|(field, _)| (field, "a view only has filters of the inbox: leave this out".to_owned()));
+    other.or_else(|| too_long(query))
 }

@@ -7,6 +7,8 @@ mod list;
 mod view;
 mod wait;
 
+pub(super) use self::list::wrong_filter;
+
 use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;

@@ -24,6 +24,7 @@ mod slack_reactions;
 mod statistics;
 mod story;
 mod unreadable;
+mod views;
 mod votes;
 
 use std::net::SocketAddr;

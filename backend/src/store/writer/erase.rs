@@ -194,7 +194,12 @@ impl Group {
     /// Replaces the accounts of people who were erased, after all other people were written.
     pub(super) async fn write_erased_people(&self, conn: &mut Conn, now: i64) -> Result<(), Error> {
         for (name, record) in &self.erasures.erased {
-            for of in ["notifications WHERE username = ", "grants WHERE given_by = ", "users WHERE username = "] {
+            for of in [
+                "notifications WHERE username = ",
+                "views WHERE username = ",
+                "grants WHERE given_by = ",
+                "users WHERE username = ",
+            ] {
                 conn.execute(Sql::new("DELETE FROM ").push(of).bind(name.as_str())).await?;
             }
             conn.insert(&USERS, vec![user_row(record)], "").await?;

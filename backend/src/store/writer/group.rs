@@ -14,6 +14,7 @@ use shared::inbox::Urgency;
 use shared::log::{Event, EventData};
 use shared::run::Step;
 use shared::time::Timestamp;
+use shared::view::Views;
 
 use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
@@ -36,6 +37,8 @@ pub(super) struct Group {
     pub slack_users: BTreeMap<String, Username>,
     /// The notification settings that changes depend on.
     pub notifications: BTreeMap<Username, StoredNotifications>,
+    /// The saved views that changes depend on.
+    pub views: BTreeMap<Username, Views>,
     /// Everyone who may log in, as read. Empty if no change of the group needs them.
     pub active: BTreeMap<Username, Principal>,
     pub runs: BTreeMap<RunId, RunWork>,
@@ -140,6 +143,7 @@ pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
     pub users: BTreeSet<Username>,
     pub notifications: BTreeMap<Username, StoredNotifications>,
+    pub views: BTreeMap<Username, Views>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
     /// The people whose credentials end, and which ones.
     pub ended_access: Vec<(Username, EndedAccess)>,
@@ -159,6 +163,7 @@ impl Group {
             flows,
             users,
             notifications,
+            views,
             ended_credentials,
             ended_access,
             new_credentials,
@@ -171,6 +176,7 @@ impl Group {
         flows.is_empty()
             && users.is_empty()
             && notifications.is_empty()
+            && views.is_empty()
             && ended_credentials.is_empty()
             && ended_access.is_empty()
             && new_credentials.is_empty()

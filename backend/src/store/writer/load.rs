@@ -98,6 +98,12 @@ impl Group {
                 self.notifications.insert(name, choice);
             }
         }
+        if !named.viewers.is_empty() {
+            for (name, views) in conn.views_of(named.viewers.iter().copied()).await? {
+                let name = name.parse().map_err(|error| Error::Stored(format!("saved views: {error}")))?;
+                self.views.insert(name, views);
+            }
+        }
         if !named.tokens.is_empty() {
             self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
         }

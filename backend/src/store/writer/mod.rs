@@ -34,6 +34,7 @@ mod runs;
 mod sign_in;
 mod unanswered;
 mod users;
+mod views;
 mod write;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

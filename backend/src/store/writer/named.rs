@@ -24,6 +24,8 @@ pub(super) struct Named<'a> {
     pub slack_users: BTreeSet<&'a str>,
     /// People whose notification settings are needed.
     pub notified: BTreeSet<&'a str>,
+    /// People whose saved views are needed.
+    pub viewers: BTreeSet<&'a str>,
     pub runs: BTreeSet<RunId>,
     pub reviews: BTreeSet<ReviewId>,
     pub tasks: BTreeSet<TaskId>,
@@ -109,6 +111,10 @@ impl<'a> Named<'a> {
                 self.user(&chosen.username, true);
                 self.notified.insert(&chosen.username);
                 self.slack_users.extend(chosen.notifications.slack_user_id.as_deref());
+            }
+            Operation::SaveViews { username, .. } => {
+                self.user(username, true);
+                self.viewers.insert(username);
             }
             Operation::AddCredential(new) => self.user(&new.credential.username, false),
             Operation::StartSession(new) => self.session(new),

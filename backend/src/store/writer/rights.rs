@@ -119,6 +119,7 @@ pub(super) fn allow_again(
             | Operation::RemoveDeputy(_)
             | Operation::RevokeGrant(_)
             | Operation::ChooseNotifications(_)
+            | Operation::SaveViews { .. }
             | Operation::StartSession(_)
             | Operation::RefuseSignIn(_)
             | Operation::ChangePassword(_)

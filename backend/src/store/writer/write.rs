@@ -24,6 +24,7 @@ use super::super::run_steps;
 use super::super::runs::{RUNS, RUNS_BY_STATUS};
 use super::super::tasks::lane;
 use super::super::users::{USERS, user_row};
+use super::super::views::VIEWS;
 use super::super::{Committed, Error, Inner, queue, statistics};
 use super::commit_outcome::Written;
 use super::group::{Changed, Group, RunWork};
@@ -233,6 +234,9 @@ impl Group {
             " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
         )
         .await?;
+        let views = out.views.iter().map(|(name, views)| Ok(vec![name.as_str().into(), encode_whole(views)?.into()]));
+        let views = views.collect::<Result<Vec<Vec<Arg>>, Error>>()?;
+        conn.insert(&VIEWS, views, " ON CONFLICT (username) DO UPDATE SET body = excluded.body").await?;
         self.write_credentials(conn, moment).await
     }
 }

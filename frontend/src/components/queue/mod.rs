@@ -3,6 +3,7 @@
 
 mod position;
 mod row;
+mod select_box;
 
 use leptos::html;
 use leptos::prelude::*;
@@ -15,6 +16,7 @@ use self::position::Position;
 use self::row::{Around, QueueRow};
 use super::focus::focus_on;
 use super::glyph::Glyph;
+use super::selecting::Selecting;
 use crate::client::{GlobalSignal, Live, ReviewList, Session, Workspace, after_paint};
 
 /// The number of rows in the page above and below the visible ones, as soon as these are painted.
@@ -44,7 +46,7 @@ pub fn Queue(
 ) -> impl IntoView {
     let live = Live::expect();
     let list = ReviewList::expect();
-    let (workspace, session) = (Workspace::expect(), Session::expect());
+    let (workspace, session, selecting) = (Workspace::expect(), Session::expect(), Selecting::expect());
     let position = Position::new(at, search, above, scroller);
     let first = position.first;
     let seen = Memo::new(move |_| position.rows_in_sight());
@@ -82,12 +84,13 @@ pub fn Queue(
             (sending, outbox.unsent())
         });
         Around {
+            selected: selecting.selection.with(|selection| selection.ticked().collect()),
+            viewer: session.principal(),
             open: open.get(),
             at,
             stop: at.filter(|at| ids.contains(at)).or_else(|| ids.first().copied()),
             search: search.get(),
             total: total.get(),
-            me: session.username(),
             drafted,
             sending,
             unsent,
@@ -117,13 +120,14 @@ pub fn Queue(
     view! {
         <div
             class="rows"
+            class:selecting=move || selecting.selection.with(|selection| selection.ticked().next().is_some())
             node_ref=scroller
             on:scroll=move |_| position.scrolled()
             on:mouseenter=move |_| position.hold()
             on:focusin=move |_| position.hold()
         >
             <ul role="list" aria-label="Reviews, the most urgent first" node_ref=position.rows>
-                {list_of_rows(ids, around)}
+                {list_of_rows(ids, around, selecting)}
             </ul>
         </div>
     }
@@ -154,13 +158,13 @@ pub fn ToMoreUrgent(above: RwSignal<usize>, scroller: NodeRef<html::Div>) -> imp
 
 /// The rows in the page, each kept while it is among them. Like `For`, but the owners of rows are not children of the
 /// list's owner, which would keep a slot for each child it ever had: rows come and go by the thousand.
-fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: GlobalSignal<Around>) -> impl IntoView {
+fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: GlobalSignal<Around>, selecting: Selecting) -> impl IntoView {
     let live = Live::expect();
     let row = move |_, id| {
         let owner = Owner::default();
         let view = owner.with(|| {
             provide_context(live);
-            view! { <QueueRow id around /> }.into_any()
+            view! { <QueueRow id around selecting /> }.into_any()
         });
         (drop::<usize>, OwnedView::new_with_owner(view, owner))
     };

@@ -1,6 +1,7 @@
 //! A row of the inbox: the question, its flow, what is at stake, and the remaining time.
 
 use leptos::prelude::*;
+use shared::access::Principal;
 use shared::decision::Via;
 use shared::definition::{OnTimeout, Severity};
 use shared::id::ReviewId;
@@ -8,9 +9,11 @@ use shared::inbox::SOON;
 use shared::review::{Outcome, Review, ReviewKind, ReviewStatus};
 use shared::time::Timestamp;
 
+use super::select_box::SelectBox;
 use crate::client::{GlobalSignal, Live};
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
+use crate::components::selecting::Selecting;
 use crate::state::inbox::InboxRow;
 use crate::state::outcomes::{self, Quotes};
 use crate::state::subject::subject;
@@ -32,8 +35,10 @@ pub struct Around {
     pub search: String,
     /// The number of rows in the whole list; `None` if unknown.
     pub total: Option<u64>,
-    /// The username of the person who is logged in.
-    pub me: Option<String>,
+    /// The person who is logged in.
+    pub viewer: Option<Principal>,
+    /// The selected reviews.
+    pub selected: Vec<ReviewId>,
     /// The reviews for which they have a draft.
     pub drafted: Vec<ReviewId>,
     /// The reviews on which their decision is held or being sent.
@@ -69,7 +74,7 @@ impl Around {
             unsent: self.unsent.contains(&id),
             search: self.search.clone(),
             total: self.total,
-            me: self.me.clone(),
+            me: self.viewer.as_ref().map(|viewer| viewer.username.to_string()),
         }
     }
 }
@@ -80,6 +85,7 @@ pub fn QueueRow(
     id: ReviewId,
     /// The state of the page around the row.
     around: GlobalSignal<Around>,
+    selecting: Selecting,
 ) -> impl IntoView {
     let live = Live::expect();
     let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
@@ -186,6 +192,7 @@ pub fn QueueRow(
                     {move || inert(&more())}
                 </span>
             </a>
+            <SelectBox id row around selecting />
         </li>
     }
 }

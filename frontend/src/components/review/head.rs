@@ -74,7 +74,8 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     }
 }
 
-fn facts(review: &Review) -> Vec<(&'static str, String)> {
+/// What is at stake, the round and the cost so far, as CSS classes and texts of tags.
+pub fn facts(review: &Review) -> Vec<(&'static str, String)> {
     let mut facts = at_stake(&review.stakes, words::category(review));
     facts.extend(words::round(review).map(|round| ("tag", round)));
     facts.extend(review.escalated.iter().map(|role| ("tag warn", format!("escalated to {role}"))));
@@ -94,7 +95,7 @@ fn facts(review: &Review) -> Vec<(&'static str, String)> {
 
 /// The time until the deadline on the server's clock, and what happens then.
 #[component]
-fn Due(pane: Pane) -> impl IntoView {
+pub fn Due(pane: Pane) -> impl IntoView {
     let live = Live::expect();
     let times = Memo::new(move |_| {
         pane.review.with(|review| {

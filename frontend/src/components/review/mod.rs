@@ -2,14 +2,18 @@
 //! shared state is in `pane.rs`.
 
 mod action;
+mod acts;
 mod bar;
 mod changed;
+mod content;
+mod context;
 mod form;
 mod guardrails;
 mod head;
 mod hidden;
 mod item;
 mod keys;
+mod load;
 mod more;
 mod note_field;
 mod option_form;
@@ -19,6 +23,7 @@ mod progress;
 pub mod recorded;
 mod request;
 mod review_pane;
+mod selected;
 pub mod sent;
 mod side;
 mod stakes;
@@ -27,3 +32,4 @@ mod took;
 pub mod value;
 
 pub use review_pane::ReviewPane;
+pub use selected::SelectedReviews;

@@ -5,18 +5,21 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use shared::access::Access;
+use shared::access::{Access, Act};
 use shared::error::Mistake;
 use shared::id::ReviewId;
 use shared::review::{Review, ReviewOption};
 
-use crate::client::{Api, Workspace};
+use crate::client::{Api, Session, Workspace, use_api};
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::notice::Notifier;
 use crate::components::schema_form::next_key;
+use crate::state::changes;
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
 use crate::state::guardrail_notes::Answered;
+use crate::state::inbox::InboxRow;
+use crate::state::option_fields;
 use crate::state::outbox::Stage;
 use crate::state::verdict::keys::on_enter;
 use crate::state::verdict::{Intent, sends_edits};
@@ -61,16 +64,85 @@ pub struct Pane {
     pub workspace: Workspace,
     pub api: Api,
     pub notifier: Notifier,
+    /// Whether the content is only shown, and decided elsewhere on the page.
+    only_shown: bool,
 }
 
 impl Pane {
+    /// Creates the state of a pane; `None` if the review is not in memory. With `only_shown`, nothing in it can be edited
+    /// or decided.
+    pub fn new(id: ReviewId, row: Memo<Option<InboxRow>>, only_shown: bool) -> Option<Self> {
+        let session = Session::expect();
+        let first = row.get_untracked()?.review;
+        let fallback = Arc::clone(&first);
+        let review = Memo::new(move |_| row.get().map_or_else(|| Arc::clone(&fallback), |row| row.review));
+        let gone = Memo::new(move |_| row.with(|row| row.as_ref().is_some_and(|row| row.gone)));
+        let access = Memo::new(move |_| {
+            if gone.get() {
+                return Access::Denied("you no longer have access to this review");
+            }
+            review.with(|review| session.access(Act::Decide(review)))
+        });
+        let workspace = Workspace::expect();
+        // A draft on an older revision is shown with what has changed since.
+        let draft = workspace.draft_now(id);
+        let before = draft.is_behind(&first).then(|| draft.saw(&first)).flatten().map(Arc::new);
+        let known = if draft.is_behind(&first) { draft.revision } else { first.revision };
+        let pane = Self {
+            id,
+            review,
+            before: RwSignal::new(before),
+            round: RwSignal::new(None),
+            known: RwSignal::new(known),
+            access,
+            mistakes: RwSignal::new(Vec::new()),
+            filling: RwSignal::new(workspace.outbox.with_untracked(|outbox| {
+                option_fields::begun(&first, &draft, outbox.get(id).map(|sending| &sending.request))
+            })),
+            edit: Trigger::new(),
+            flaws: RwSignal::new(BTreeMap::new()),
+            checked: RwSignal::new(None),
+            workspace,
+            api: use_api(),
+            notifier: Notifier::expect(),
+            only_shown,
+        };
+        pane.keep_what_was_seen();
+        Some(pane)
+    }
+
+    /// Keeps the content before a change, so that the difference can be shown.
+    fn keep_what_was_seen(self) {
+        let session = Session::expect();
+        Effect::new(move |previous: Option<Arc<Review>>| {
+            let now = self.review.get();
+            // After several changes, the content before the first of them stays.
+            let known = |previous: &Arc<Review>| previous.revision == self.known.get_untracked();
+            if let Some(previous) = previous.filter(known).filter(|previous| previous.revision < now.revision) {
+                // The person knows what they have changed by deciding.
+                if changes::is_own(&previous, &now, session.username().as_deref()) {
+                    self.known.set(now.revision);
+                    self.workspace.see(&now);
+                } else {
+                    self.before.set(Some(previous));
+                }
+            }
+            now
+        });
+    }
+
     /// Reads the draft by reference, and follows it.
     pub fn with_draft<U>(self, look: impl FnOnce(&Draft) -> U) -> U {
         self.workspace.with_draft(self.id, look)
     }
 
-    /// Whether this person can decide the review now: it is pending, they may decide, and no decision is on its way.
+    /// Whether this person can decide the review in this pane now.
     pub fn is_open(self) -> bool {
+        !self.only_shown && self.is_undecided()
+    }
+
+    /// Whether this person can decide the review now: it is pending, they may decide, and no decision is on its way.
+    pub fn is_undecided(self) -> bool {
         self.review.with(|review| review.is_pending())
             && self.access.get().is_allowed()
             && self.workspace.outbox.with(|outbox| {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 use shared::api::NewComment;
-use shared::review::{Review, ReviewKind};
+use shared::review::Review;
 use shared::run::{Report, Run, StepStatus};
 use shared::time::Timestamp;
 
+use super::context::{CommentList, Context};
 use super::pane::Pane;
 use super::took::Took;
 use crate::client::{Live, Session, use_api, use_post};
@@ -16,7 +17,7 @@ use crate::components::button::Button;
 use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
-use crate::components::time::{Ago, full};
+use crate::components::time::Ago;
 use crate::state::outcomes::{self, Quotes};
 use crate::state::{earlier, words};
 
@@ -31,7 +32,6 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let api = use_api();
     let run_id = pane.review.with_untracked(|review| review.run_id);
     let live = Live::expect();
-    let session = Session::expect();
     live.runs.update_untracked(|runs| runs.read(run_id));
     // Reloads when the review's revision or status, or the run, changes.
     let point = Memo::new(move |_| {
@@ -84,31 +84,10 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let marks = Signal::derive(move || {
         report.with(|report| run.with(|run| pane.review.with(|review| marks(review, run.as_ref(), report.as_ref()))))
     });
-    let stakes = Memo::new(move |_| pane.review.with(|review| review.stakes.clone()));
     view! {
         <aside class="side" aria-label="Context">
-            <section>
-                <h2 class="sub">"Requested by"</h2>
-                <p>{move || pane.review.with(|review| inert(&requester(review, session.username().as_deref())))}</p>
-                <h2 class="sub">"Who decides"</h2>
-                <p>{move || pane.review.with(|review| inert(&deciders(review)))}</p>
-                {move || {
-                    let said = pane.review.with(|review| review.advice.clone());
-                    said.iter().map(|advice| view! { <p class="advice">{inert(&advice.to_string())}</p> }).collect_view()
-                }}
-                {move || {
-                    let asked = pane.review.with(|review| review.asked.clone())?;
-                    let waiting = words::asked_too(&asked, live.now.get());
-                    let until = asked.until.map(full);
-                    Some(view! { <p class="advice" title=until>{inert(&waiting)}</p> })
-                }}
-            </section>
             // Before the graph, which fills the screen on a phone.
-            {move || list("Consequences", &stakes.get().consequences)}
-            {move || {
-                let texts: Vec<_> = stakes.get().alternatives.iter().map(ToString::to_string).collect();
-                list("Alternatives", &texts)
-            }}
+            <Context pane=pane />
             // Before parts that are loaded later, so that the field does not move while somebody types.
             <Comments pane=pane />
             {move || {
@@ -122,38 +101,6 @@ pub fn Side(pane: Pane) -> impl IntoView {
             <Earlier pane=pane report=report />
         </aside>
     }
-}
-
-fn list(title: &'static str, texts: &[String]) -> Option<impl IntoView + use<>> {
-    (!texts.is_empty()).then(|| {
-        let texts = texts.iter().map(|text| view! { <li>{inert(text)}</li> }).collect_view();
-        view! { <section><h2 class="sub">{title}</h2><ul class="plain">{texts}</ul></section> }
-    })
-}
-
-/// Who started the run or asked the question, and on whose behalf.
-fn requester(review: &Review, me: Option<&str>) -> String {
-    let whom = [("for", &review.context.user), ("of", &review.context.tenant)];
-    let whom: String = whom.iter().filter_map(|(what, who)| who.as_ref().map(|who| format!(" {what} {who}"))).collect();
-    format!("{}{whom}", words::person_first(&review.requested_by, me))
-}
-
-/// Who may decide, and how their decisions become one.
-fn deciders(review: &Review) -> String {
-    let named = words::whom(&review.reviewers);
-    let mut who = if named.is_empty() { "Any reviewer".to_owned() } else { named.join(", ") };
-    if !review.reviewers.tags.is_empty() {
-        who = format!("{who} who also has the tag {}", review.reviewers.tags.join(" and "));
-    }
-    let handed = review.delegations.iter().map(|handed| format!(" Delegated by {} to {}.", handed.from, handed.to));
-    let handed = handed.collect::<Vec<_>>().concat();
-    let not = if review.reviewers.not_requester { " Not the person who started the run." } else { "" };
-    let how = match review.kind {
-        ReviewKind::Handoff => "to take care of it",
-        _ if review.voting.is_some() => "by vote",
-        _ => "the first decision wins",
-    };
-    format!("{who}, {how}.{not}{handed}")
 }
 
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
@@ -274,7 +221,7 @@ fn Comments(pane: Pane) -> impl IntoView {
         }
     });
     let busy = send.pending();
-    let comments = Memo::new(move |_| pane.review.with(|review| review.comments.clone()));
+    let commented = Memo::new(move |_| pane.review.with(|review| !review.comments.is_empty()));
     let may = move || pane.access.get().is_allowed() && pane.review.with(|review| review.is_pending());
     let nothing = Signal::derive(move || busy.get() || text.with(|text| text.trim().is_empty()));
     let submit = move |event: web_sys::SubmitEvent| {
@@ -285,20 +232,10 @@ fn Comments(pane: Pane) -> impl IntoView {
         }
     };
     view! {
-        <Show when=move || may() || !comments.with(Vec::is_empty)>
+        <Show when=move || may() || commented.get()>
             <section class="comments">
                 <h2 class="sub">"Comments"</h2>
-                {move || {
-                    comments
-                        .get()
-                        .into_iter()
-                        .map(|comment| {
-                            view! {
-                                <p><b>{comment.by.to_string()}</b>" "<span class="muted tiny"><Ago at=comment.at /></span><br />{inert(&comment.text)}</p>
-                            }
-                        })
-                        .collect_view()
-                }}
+                <CommentList pane=pane />
                 <Show when=may>
                     <form on:submit=submit>
                         <input

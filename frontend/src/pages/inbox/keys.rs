@@ -1,4 +1,5 @@
-//! The keyboard shortcuts of the inbox: moving along the list, opening the selected row, and returning to the list.
+//! The keyboard shortcuts of the inbox: moving along the list, opening the current row or selecting its review, and
+//! returning to the list.
 
 use gloo_timers::callback::Timeout;
 use leptos::html;
@@ -9,6 +10,7 @@ use wasm_bindgen::JsCast;
 use crate::client::Live;
 use crate::components::arrival::Arrival;
 use crate::components::focus::{focus_on, keep_focus_in_page};
+use crate::components::selecting::Selecting;
 use crate::components::shortcuts::{is_for_page, is_free, key_of};
 
 /// How long a row must be selected before its review opens, in milliseconds, so that rows a person passes do not slow
@@ -21,6 +23,10 @@ pub struct Keys {
     pub at: RwSignal<Option<ReviewId>>,
     /// The review that is open.
     pub open: Memo<Option<ReviewId>>,
+    /// Whether the page of the selected reviews is open.
+    pub on_selected: Memo<bool>,
+    /// The selected reviews.
+    pub selecting: Selecting,
     /// The search field.
     pub search_field: NodeRef<html::Input>,
     /// Opens a review.
@@ -30,7 +36,7 @@ pub struct Keys {
 }
 
 /// Handles keys while the page is open.
-pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
+pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, back }: Keys) {
     let (live, arrival) = (Live::expect(), Arrival::expect());
     // The timer that opens the selected row.
     let walk = StoredValue::new_local(None::<Timeout>);
@@ -45,8 +51,8 @@ pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
         let Some(id) = live.inbox.with_untracked(|inbox| inbox.beside(at.get_untracked(), by)) else { return };
         at.set(Some(id));
         focus_row(id);
-        // Beside the list, the review opens at once; on a phone, the list stays.
-        if open.get_untracked().is_some() || wide() {
+        // Beside the list, the review opens at once; on a phone the list stays, and so do selected reviews beside it.
+        if open.get_untracked().is_some() || (wide() && !on_selected.get_untracked()) {
             walk.set_value(Some(Timeout::new(PAUSE, read_where_one_is)));
         }
     };
@@ -59,7 +65,9 @@ pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
                     drop(element.blur());
                     keep_focus_in_page();
                 }
-                _ if is_for_page(&event) && open.get_untracked().is_some() && !wide() => back.run(()),
+                _ if !is_for_page(&event) => {}
+                _ if on_selected.get_untracked() || (open.get_untracked().is_some() && !wide()) => back.run(()),
+                _ if selecting.clear() => event.prevent_default(),
                 _ => {}
             }
             return;
@@ -72,6 +80,7 @@ pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
             "k" => step(-1),
             "ArrowDown" if !in_pane(&event) => step(1),
             "ArrowUp" if !in_pane(&event) => step(-1),
+            "x" => drop(at.get_untracked().map(|id| selecting.toggle(id))),
             "/" => drop(search_field.get_untracked().map(|field| field.focus())),
             // The review on screen is not the selected one yet, so no key may decide it.
             _ if walk.with_value(Option::is_some) => read_where_one_is(),

@@ -18,13 +18,18 @@ use self::keys::{Keys, use_keys};
 use self::summary::{Arrivals, Summary};
 use super::lazy::load_review_ahead;
 use super::review::back_to_the_list;
-use crate::client::{Live, ReviewList};
+use crate::client::{Live, ReviewList, SavedViews};
 use crate::components::arrival;
 use crate::components::filters::InboxFilters;
 use crate::components::queue::{Queue, ToMoreUrgent};
 use crate::components::scroll::came_back;
+use crate::components::selecting::{Selecting, SelectionBar};
 use crate::components::states::{Empty, Failed, Loading, OutOfDate};
 use crate::state::inbox::{Inbox, address};
+use crate::state::saved_views::default_filter;
+
+/// The path of the list.
+const INBOX: &str = "/inbox";
 
 /// The list of reviews (`/inbox`), and beside it the review that is open (`/reviews/{id}`).
 #[component]
@@ -33,10 +38,13 @@ pub fn InboxPage() -> impl IntoView {
     let list = ReviewList::expect();
     let navigate = StoredValue::new(use_navigate());
     let location = use_location();
-    let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
+    let on_selected = Memo::new(move |_| location.pathname.with(|path| path == address::SELECTED));
+    let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")) || on_selected.get());
     let open = Memo::new(move |_| location.pathname.with(|path| address::review_at(path)));
     let heading = arrival::heading::<html::H1>();
     provide_context(Heading(heading));
+    let selecting = Selecting::new(on_selected);
+    provide_context(selecting);
     let at = RwSignal::new(open.get_untracked());
     let field = NodeRef::<html::Input>::new();
 
@@ -58,6 +66,7 @@ pub fn InboxPage() -> impl IntoView {
         list.begin_at_top();
     }
     keep_current(query);
+    open_default_view(query, Callback::new(move |filter| go(INBOX, &filter, true)));
     Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
     on_cleanup(move || live.inbox.update(Inbox::leave));
 
@@ -79,7 +88,9 @@ pub fn InboxPage() -> impl IntoView {
             at.set(Some(id));
         }
     });
-    use_keys(Keys { at, open, search_field: field, read, back: back_to_the_list() });
+    let decide_selected =
+        Callback::new(move |()| go(address::SELECTED, &query.get_untracked(), open.get_untracked().is_some()));
+    use_keys(Keys { at, open, on_selected, selecting, search_field: field, read, back: back_to_the_list() });
 
     let (above, scroller) = (RwSignal::new(0), NodeRef::<html::Div>::new());
     // Memos, so that a change of one row does not create the list again, which would lose its position and the focus.
@@ -118,10 +129,34 @@ pub fn InboxPage() -> impl IntoView {
                     (true, true) => view! { <NothingListed filtered clear /> }.into_any(),
                     (true, false) => view! { <Queue open at search total above scroller /> }.into_any(),
                 }}
+                <SelectionBar on_page=on_selected open=decide_selected />
             </section>
             <Outlet />
         </div>
     }
+}
+
+/// Opens the inbox with the person's default view, unless the address says something else, or they come back.
+fn open_default_view(query: Memo<ReviewQuery>, open: Callback<ReviewQuery>) {
+    let saved = SavedViews::expect();
+    saved.load();
+    let location = use_location();
+    let is_plain = move || {
+        location.pathname.with_untracked(|path| path == INBOX)
+            && query.with_untracked(|query| *query == ReviewQuery::default())
+    };
+    let waits = StoredValue::new(!came_back() && is_plain());
+    Effect::new(move |_| {
+        let Some(views) = saved.get() else { return };
+        // Only as it is opened: afterwards, the person may want to see all reviews.
+        if waits.get_value()
+            && is_plain()
+            && let Some(filter) = default_filter(&views.views)
+        {
+            open.run(filter.clone());
+        }
+        waits.set_value(false);
+    });
 }
 
 /// The notice in place of an empty list.
@@ -163,7 +198,7 @@ pub fn IdlePane() -> impl IntoView {
     view! {
         <article class="read idle">
             <Empty icon=icondata::LuInbox title="Choose a review to read it">
-                <p><kbd>"j"</kbd>" and "<kbd>"k"</kbd>" move, "<kbd>"?"</kbd>" shows all keys."</p>
+                <p><kbd>"j"</kbd>" and "<kbd>"k"</kbd>" move, "<kbd>"x"</kbd>" selects, "<kbd>"?"</kbd>" shows all keys."</p>
             </Empty>
         </article>
     }

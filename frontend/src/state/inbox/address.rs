@@ -8,6 +8,9 @@ use shared::id::ReviewId;
 /// The query parameters that make up a filter.
 const PARTS: [&str; 10] = ["assigned", "due", "severity", "kind", "flow", "role", "tag", "irreversible", "age", "q"];
 
+/// The path of the page on which the selected reviews are decided.
+pub const SELECTED: &str = "/inbox/selected";
+
 /// The review at a path of the console, such as `/reviews/{id}`; `None` for other paths.
 pub fn review_at(path: &str) -> Option<ReviewId> {
     path.strip_prefix("/reviews/")?.parse().ok()

@@ -38,6 +38,8 @@ pub struct Inbox {
     /// The filter of the list and the person who sees it; `None` until the list is first requested.
     asked: Option<(ReviewQuery, Principal)>,
     open: Option<ReviewId>,
+    /// The selected reviews, which stay in memory however far the person scrolls.
+    selected: Vec<ReviewId>,
     /// Whether another page is shown; then nothing reloads the list.
     left: bool,
     /// The number of list requests in flight, and what arrived since the first of them, which their answers may not
@@ -141,6 +143,26 @@ impl Inbox {
         self.open
     }
 
+    /// Sets the reviews that are selected, or shown with them. Returns whether others were before.
+    pub fn select(&mut self, selected: Vec<ReviewId>) -> bool {
+        let is_new = self.selected != selected;
+        self.selected = selected;
+        is_new
+    }
+
+    /// Whether a review is selected, or shown with those that are.
+    pub fn is_selected(&self, id: ReviewId) -> bool {
+        self.selected.contains(&id)
+    }
+
+    /// Whether a pending review is in the list, as far as is known of the parts that are not in memory.
+    pub fn is_listed(&self, id: ReviewId, now: Timestamp) -> bool {
+        self.get(id).is_some_and(|row| {
+            let is_elsewhere = || !self.window.covers(&Urgency::of(&row.review)) && self.fits(&row.review, now);
+            row.review.is_pending() && !row.gone && (row.place.is_some() || is_elsewhere())
+        })
+    }
+
     /// Sets the filter of the list and its viewer. The old rows stay until the answer has arrived.
     pub fn show(&mut self, query: ReviewQuery, viewer: Principal) {
         self.asked = Some((query, viewer));
@@ -150,6 +172,7 @@ impl Inbox {
     /// Closes the list. Its rows stay in memory and follow the live socket until the list is opened again.
     pub fn leave(&mut self) {
         (self.open, self.left) = (None, true);
+        self.selected.clear();
     }
 
     /// Empties the list, since what was asked for could not be read.
@@ -330,8 +353,8 @@ impl Inbox {
         self.asked.as_ref().is_some_and(|(query, viewer)| query.matches(review, viewer, now))
     }
 
-    /// Drops reviews that were resolved long enough ago and those in no list, except the open one, those of its run and
-    /// `kept`.
+    /// Drops reviews that were resolved long enough ago and those in no list, except the open one, those of its run, the
+    /// selected ones and `kept`.
     pub fn sweep(&mut self, now: Timestamp, kept: &[ReviewId]) {
         let leaving: Vec<_> = self.leaving(now, kept).collect();
         for id in leaving {
@@ -354,7 +377,11 @@ impl Inbox {
         let since = settled.get(last).copied().unwrap_or(now).0.max(now.0 - LINGER + 1);
         let stays = move |id: &ReviewId, row: &InboxRow| {
             let listed = row.place.is_some() && row.settled.is_none_or(|at| at.0 >= since);
-            listed || Some(*id) == self.open || (run.is_some() && row.review.run_id == run) || kept.contains(id)
+            listed
+                || Some(*id) == self.open
+                || (run.is_some() && row.review.run_id == run)
+                || self.selected.contains(id)
+                || kept.contains(id)
         };
         self.rows.iter().filter(move |(id, row)| !stays(id, row)).map(|(id, _)| *id)
     }

@@ -65,7 +65,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let single = move || !may_edit.get() && edited.with(Option::is_none) && before.with(Option::is_none);
     let name = item.with_value(|item| item.label.clone().unwrap_or_else(|| item.key.clone()));
     let panel_name = name.clone();
-    let panel = format!("item-{}", item.with_value(|item| item.key.clone()));
+    let panel = format!("item-{}-{}", pane.id, item.with_value(|item| item.key.clone()));
     let shown = move || item.with_value(|item| item.value.clone());
     let has_edit = Signal::derive(move || edited.with(Option::is_some));
     let says = move |before: &'static str, after: &'static str| {

@@ -1,0 +1,78 @@
+//! The saved views of the person who is logged in, as the server has them.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::error::{Code, Problem};
+use shared::id::Username;
+use shared::view::{View, Views};
+
+use super::GlobalSignal;
+use super::http::Api;
+use super::session::Session;
+
+/// The saved views. Cheap to copy into closures.
+#[derive(Clone, Copy)]
+pub struct SavedViews {
+    /// The views with their owner; `None` until they are loaded.
+    loaded: GlobalSignal<Option<(Username, Views)>>,
+    api: Api,
+    session: Session,
+}
+
+impl SavedViews {
+    /// Creates views that are not loaded yet.
+    pub fn new(api: Api, session: Session) -> Self {
+        Self { loaded: GlobalSignal::new(None), api, session }
+    }
+
+    /// Returns the views of the page.
+    pub fn expect() -> Self {
+        expect_context()
+    }
+
+    /// The views of the person who is logged in; `None` until they are loaded. Follows them.
+    pub fn get(self) -> Option<Views> {
+        let me = self.me()?;
+        self.loaded.with(|loaded| loaded.as_ref().filter(|(owner, _)| *owner == me).map(|(_, views)| views.clone()))
+    }
+
+    /// Loads the views. Without an answer, the inbox is shown without them.
+    pub fn load(self) {
+        let Some(me) = untrack(move || self.me()) else { return };
+        spawn_local(async move {
+            if let Ok(views) = self.api.views().await {
+                self.keep(me, views);
+            }
+        });
+    }
+
+    /// Replaces the views by those that `change` makes. If they were changed elsewhere, they are loaded again, and
+    /// the problem says so.
+    pub async fn save(self, revision: u64, views: Vec<View>) -> Result<(), Problem> {
+        let Some(me) = untrack(move || self.me()) else { return Err(Problem::new(Code::Unauthenticated)) };
+        let saved = self.api.save_views(&Views { revision, views }).await;
+        match saved {
+            Ok(views) => {
+                self.keep(me, views);
+                Ok(())
+            }
+            Err(problem) => {
+                if problem.code == Code::Conflict {
+                    self.load();
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    fn keep(self, owner: Username, views: Views) {
+        let known = |(known, before): &(Username, Views)| *known == owner && *before == views;
+        if !self.loaded.with_untracked(|loaded| loaded.as_ref().is_some_and(known)) {
+            self.loaded.set(Some((owner, views)));
+        }
+    }
+
+    fn me(self) -> Option<Username> {
+        self.session.me.with(|me| me.as_ref().map(|me| me.username.clone()))
+    }
+}

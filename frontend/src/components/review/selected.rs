@@ -1,0 +1,385 @@
+//! The page on which selected reviews are read, one below the other, and decided with one button. Each decision is sent
+//! like one on the review's own page, and has a result of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leptos::html;
+use leptos::prelude::*;
+use shared::error::Code;
+use shared::id::ReviewId;
+use shared::review::Review;
+
+use super::acts::{Act, acts_of};
+use super::bar::General;
+use super::changed::Changed;
+use super::content::Content;
+use super::context::{CommentList, Context};
+use super::head::{Due, facts};
+use super::load::OpenedReview;
+use super::pane::Pane;
+use super::progress::Progress;
+use super::standing::{ClaimedByOther, PausedSince, Votes, Why};
+use crate::client::{Live, Workspace};
+use crate::components::arrival;
+use crate::components::autosize::grow_once_shown;
+use crate::components::button::Button;
+use crate::components::glyph::Glyph;
+use crate::components::inert::{inert, inert_code, named};
+use crate::components::selecting::Selecting;
+use crate::components::states::{Empty, Failed, Loading};
+use crate::state::drafts::Draft;
+use crate::state::inbox::InboxRow;
+use crate::state::selection::{Choice, PlainChoice, Selection, Standing, choices, summary};
+use crate::state::verdict::Intent;
+use crate::state::words;
+
+/// The panes on the page.
+type Panes = StoredValue<BTreeMap<ReviewId, Pane>, LocalStorage>;
+
+/// The page of the selected reviews.
+#[component]
+pub fn SelectedReviews(
+    /// Called when the person returns to the list.
+    #[prop(into)]
+    back: Callback<()>,
+) -> impl IntoView {
+    let selecting = Selecting::expect();
+    let none = Memo::new(move |_| selecting.selection.with(|selection| selection.shown().is_empty()));
+    view! {
+        <article class="read together" aria-label="Selected reviews" tabindex="-1">
+            {move || if none.get() {
+                view! {
+                    <Empty icon=icondata::LuListChecks title="No reviews are selected" page=true>
+                        <p>"Select reviews in the inbox to read and decide them here."</p>
+                        <button class="b" on:click=move |_| back.run(())>"Go to the inbox"</button>
+                    </Empty>
+                }
+                .into_any()
+            } else {
+                view! { <Together selecting back /> }.into_any()
+            }}
+        </article>
+    }
+}
+
+#[component]
+fn Together(selecting: Selecting, back: Callback<()>) -> impl IntoView {
+    let live = Live::expect();
+    let workspace = Workspace::expect();
+    let selection = selecting.selection;
+    let ids = Memo::new(move |_| selection.with(Selection::shown));
+    let panes: Panes = StoredValue::new_local(BTreeMap::new());
+    let standings = Memo::new(move |_| {
+        let rows = live.inbox.with(|inbox| ids.get().iter().map(|id| inbox.get(*id).cloned()).collect::<Vec<_>>());
+        rows.iter().flatten().map(|row| selecting.standing(row)).collect::<Vec<_>>()
+    });
+    let is_any = move |wanted: Standing| standings.with(|all| all.contains(&wanted));
+    let is_open = Memo::new(move |_| is_any(Standing::Open));
+    let held = Memo::new(move |_| {
+        let held = workspace.outbox.with(crate::state::outbox::Outbox::held);
+        ids.with(|ids| held.iter().copied().filter(|id| ids.contains(id)).collect::<Vec<_>>())
+    });
+    arrival::title(|| "Review and decide".to_owned());
+    let heading = arrival::heading::<html::H1>();
+    view! {
+        <div class="head">
+            <div class="crumbs">
+                <button class="b ghost sm back" on:click=move |_| back.run(()) aria-label="Back to the list">
+                    <Glyph icon=icondata::LuArrowLeft />
+                </button>
+                <span>"Selected reviews"</span>
+            </div>
+            <h1 node_ref=heading tabindex="-1">"Review and decide"</h1>
+            <p class="facts" role="status">{move || standings.with(|all| summary(all))}</p>
+        </div>
+        <div class="body">
+            <div class="main" tabindex="0" role="group" aria-label="Content">
+                <For each=move || ids.get() key=|id| *id let:id>
+                    <SelectedReview id selecting panes />
+                </For>
+            </div>
+        </div>
+        <div class="decide">
+            <Held held />
+            <Show
+                when=move || is_open.get()
+                fallback=move || {
+                    view! {
+                        <div class="acts">
+                            <button type="button" class="b" on:click=move |_| back.run(())>"Back to the inbox"</button>
+                        </div>
+                    }
+                }
+            >
+                <Note selecting />
+                <Send selecting panes />
+            </Show>
+        </div>
+    }
+}
+
+/// The decisions that can still be undone.
+#[component]
+fn Held(held: Memo<Vec<ReviewId>>) -> impl IntoView {
+    let workspace = Workspace::expect();
+    let says = move || words::count(held.with(Vec::len), "decision is", "decisions are");
+    let undo = move |_| {
+        for id in held.get_untracked() {
+            workspace.undo(id);
+        }
+    };
+    view! {
+        <div class="stage" role="status">
+            <Show when=move || !held.with(Vec::is_empty)>
+                <div class="banner accent">
+                    <span class="grow"><b>{says}</b>" sent in a moment, or when you leave this tab."</span>
+                    <button type="button" class="b sm" on:click=undo><Glyph icon=icondata::LuUndo2 />"Undo all"</button>
+                </div>
+            </Show>
+        </div>
+    }
+}
+
+/// The note that goes with each decision.
+#[component]
+fn Note(selecting: Selecting) -> impl IntoView {
+    const LABEL: &str = "Add a note, which goes with each decision";
+    let node = NodeRef::<html::Textarea>::new();
+    let text = Memo::new(move |_| selecting.selection.with(|selection| selection.note.clone()));
+    Effect::new(move |_| {
+        text.track();
+        grow_once_shown(node);
+    });
+    let write = move |event| selecting.selection.update(|selection| selection.note = event_target_value(&event));
+    view! {
+        <label class="say">
+            <span class="sr">{LABEL}</span>
+            <textarea node_ref=node rows="1" placeholder=LABEL prop:value=text on:input=write></textarea>
+        </label>
+    }
+}
+
+/// The buttons that choose for all, and the one that sends what is chosen.
+#[component]
+fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
+    let workspace = Workspace::expect();
+    let selection = selecting.selection;
+    let number = Memo::new(move |_| selection.with(|selection| selection.chosen().len()));
+    let choose_all = move |accepts: bool| {
+        let all: Vec<Pane> = panes.with_value(|panes| panes.values().copied().collect());
+        for pane in all {
+            let review = pane.review.get_untracked();
+            let usual = |choice: &PlainChoice| choice.usual && choice.accepts == accepts;
+            if let Some(PlainChoice { intent, .. }) = choices(&review).into_iter().find(usual)
+                && !untrack(move || pane.has_changed())
+            {
+                let choice = Some(Choice { intent, revision: review.revision });
+                selection.update(|selection| selection.choose(pane.id, choice));
+            }
+        }
+    };
+    let send = move |()| {
+        for (id, choice) in selection.with_untracked(Selection::chosen) {
+            let Some(pane) = panes.with_value(|panes| panes.get(&id).copied()) else { continue };
+            let review = pane.review.get_untracked();
+            // What changed a moment ago is shown again first.
+            if review.revision != choice.revision || untrack(move || pane.has_changed() || !pane.is_undecided()) {
+                continue;
+            }
+            let draft = draft_of(&review, selection.with_untracked(|selection| selection.note.clone()));
+            let mistakes = workspace.decide_with(&review, &draft, &choice.intent).err();
+            pane.mistakes.set(mistakes.unwrap_or_default());
+        }
+    };
+    let label = move || match number.get() {
+        0 => "Send decisions".to_owned(),
+        number => format!("Send {}", words::count(number, "decision", "decisions")),
+    };
+    let nothing = Signal::derive(move || number.get() == 0);
+    view! {
+        <div class="acts">
+            <button type="button" class="b" on:click=move |_| choose_all(true)>"Approve all that are shown"</button>
+            <button type="button" class="b" on:click=move |_| choose_all(false)>"Reject all"</button>
+            <Button class="b primary send" off=nothing press=send>{label}</Button>
+        </div>
+    }
+}
+
+/// The draft of a decision that has nothing but a note.
+fn draft_of(review: &Review, note: String) -> Draft {
+    Draft { revision: review.revision, text: note, ..Draft::default() }
+}
+
+/// A review on the page, as soon as it is loaded.
+#[component]
+fn SelectedReview(id: ReviewId, selecting: Selecting, panes: Panes) -> impl IntoView {
+    let opened = OpenedReview::new(id);
+    let OpenedReview { row, problem, .. } = opened;
+    let known = Memo::new(move |_| row.with(Option::is_some));
+    let title =
+        Memo::new(move |_| row.with(|row| row.as_ref().map(|row| row.review.title.clone())).unwrap_or_default());
+    let name = format!("selected-{id}");
+    let named_by = name.clone();
+    let leave_out = move |_| selecting.selection.update(|selection| selection.remove(id));
+    let under_way =
+        Memo::new(move |_| row.with(|row| row.as_ref().map(|row| selecting.standing(row))) == Some(Standing::Sending));
+    view! {
+        <section class="one" aria-labelledby=named_by>
+            <header>
+                <h2 id=name dir="auto"><a href=format!("/reviews/{id}")>{move || inert(&title.get())}</a></h2>
+                <Show when=move || !under_way.get()>
+                    <button
+                        type="button"
+                        class="b ghost sm icon"
+                        title="Leave out"
+                        aria-label=move || format!("Leave out “{}”", named(&title.get()))
+                        on:click=leave_out
+                    >
+                        <Glyph icon=icondata::LuX />
+                    </button>
+                </Show>
+            </header>
+            {move || {
+                if known.get() {
+                    return view! { <LoadedReview id row selecting panes /> }.into_any();
+                }
+                match problem.get() {
+                    None => view! { <Loading rows=4 /> }.into_any(),
+                    Some(problem) if problem.code == Code::NotFound => {
+                        view! { <p class="banner">"It does not exist, or you do not have access."</p> }.into_any()
+                    }
+                    Some(problem) => {
+                        let retry = Callback::new(move |()| opened.again());
+                        view! { <Failed title="The review could not be loaded" problem retry /> }.into_any()
+                    }
+                }
+            }}
+        </section>
+    }
+}
+
+#[component]
+fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, selecting: Selecting, panes: Panes) -> impl IntoView {
+    // The row exists from here on, since selected reviews are never dropped.
+    let Some(pane) = Pane::new(id, row, true) else { return ().into_any() };
+    panes.update_value(|panes| {
+        panes.insert(id, pane);
+    });
+    on_cleanup(move || {
+        // It fails only if the page is gone, too.
+        let _ = panes.try_update_value(|panes| panes.remove(&id));
+    });
+    let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
+    let from = Memo::new(move |_| pane.review.with(|review| from(review)));
+    let commented = Memo::new(move |_| pane.review.with(|review| !review.comments.is_empty()));
+    view! {
+        <div class="facts">
+            <span class="cut">{move || inert(&from.get())}</span>
+            {move || facts.get().into_iter().map(|(class, text)| view! { <span class=class>{inert(&text)}</span> }).collect_view()}
+            <Due pane=pane />
+        </div>
+        <Changed pane=pane />
+        <Content pane=pane />
+        <div class="context">
+            <Context pane=pane />
+            <Show when=move || commented.get()>
+                <section><h2 class="sub">"Comments"</h2><CommentList pane=pane /></section>
+            </Show>
+        </div>
+        <div class="verdict">
+            <Votes pane=pane />
+            <Progress pane=pane />
+            <PausedSince pane=pane />
+            <Why pane=pane />
+            <ClaimedByOther pane=pane />
+            <General pane=pane />
+            <Choices pane selecting row />
+        </div>
+    }
+    .into_any()
+}
+
+/// The flow that asks, or who asks without one.
+fn from(review: &Review) -> String {
+    let flow = review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string));
+    flow.unwrap_or_else(|| words::asker(review))
+}
+
+/// The decisions to choose from, or why there are none.
+#[component]
+fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) -> impl IntoView {
+    let selection = selecting.selection;
+    let id = pane.id;
+    let refusal = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| selecting.refusal(row))));
+    let undecided = Memo::new(move |_| pane.is_undecided());
+    let acts = Memo::new(move |_| {
+        let note = selection.with(|selection| selection.note.clone());
+        let review: Arc<Review> = pane.review.get();
+        let plain = choices(&review);
+        let is_plain = |act: &Act| plain.iter().any(|choice| choice.intent == act.intent);
+        let accepts = |act: &Act| plain.iter().any(|choice| choice.intent == act.intent && choice.accepts);
+        let acts = acts_of(pane, &review, &draft_of(&review, note)).into_iter().filter(is_plain);
+        acts.map(|act| (accepts(&act), act)).collect::<Vec<_>>()
+    });
+    let chosen = Memo::new(move |_| selection.with(|selection| Some(selection.choice(id)?.intent.clone())));
+    let changed = Memo::new(move |_| pane.has_changed());
+    let choose = move |intent: &Intent| {
+        if !changed.get_untracked() {
+            let choice =
+                Choice { intent: intent.clone(), revision: pane.review.with_untracked(|review| review.revision) };
+            let choice = Some(choice).filter(|choice| chosen.get_untracked().as_ref() != Some(&choice.intent));
+            selection.update(|selection| selection.choose(id, choice));
+        }
+    };
+    let does = move || match chosen.get() {
+        _ if changed.get() => "Look at the change first.".to_owned(),
+        Some(intent) => acts.with(|acts| {
+            acts.iter().find(|(_, act)| act.intent == intent).map(|(_, act)| act.does.clone()).unwrap_or_default()
+        }),
+        None => "Nothing is chosen.".to_owned(),
+    };
+    let buttons = move || {
+        let button = |(accepts, act): (bool, Act)| {
+            let (intent, own) = (act.intent.clone(), act.intent);
+            let is = Memo::new(move |_| chosen.with(|chosen| chosen.as_ref() == Some(&own)));
+            view! {
+                <button
+                    type="button"
+                    class=if accepts { "b yes" } else { "b no" }
+                    title=named(&act.does)
+                    aria-pressed=move || is.get().to_string()
+                    aria-disabled=move || changed.get().to_string()
+                    on:click=move |_| choose(&intent)
+                >
+                    <Show when=move || is.get()><Glyph icon=icondata::LuCheck /></Show>
+                    <span>{inert(&act.says)}</span>
+                </button>
+            }
+        };
+        acts.get().into_iter().map(button).collect_view()
+    };
+    move || match refusal.get() {
+        None => Some(
+            view! {
+                <div class="acts" role="group" aria-label="Your decision" class:blocked=changed>
+                    {buttons}
+                    <span class="what">{move || inert_code(&does())}</span>
+                </div>
+            }
+            .into_any(),
+        ),
+        // Otherwise, the progress of the decision or the outcome says it.
+        Some(reason) if undecided.get() => Some(
+            view! {
+                <p class="banner">
+                    <Glyph icon=icondata::LuInfo />
+                    <span class="grow">"It cannot be decided together with others: "{reason}"."</span>
+                    <a class="b sm" href=format!("/reviews/{id}")>"Open"</a>
+                </p>
+            }
+            .into_any(),
+        ),
+        Some(_) => None,
+    }
+}
