@@ -32,6 +32,7 @@ mod kills;
 mod loading;
 mod mcp;
 mod option_fields;
+mod palette;
 mod people;
 mod places;
 mod questions;

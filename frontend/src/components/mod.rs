@@ -1,8 +1,10 @@
 //! The components of pages.
 
+pub mod account_menu;
 pub mod arrival;
 pub mod autosize;
 pub mod button;
+pub mod commands;
 pub mod copy;
 pub mod dialog;
 pub mod diff;

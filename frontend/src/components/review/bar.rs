@@ -65,14 +65,17 @@ fn General(pane: Pane) -> impl IntoView {
     }
 }
 
+/// A decision that the bar has a button for.
 #[derive(Debug, Clone, PartialEq)]
-struct Act {
-    intent: Intent,
-    says: String,
-    does: String,
-    key: Option<String>,
+pub struct Act {
+    pub intent: Intent,
+    pub says: String,
+    /// The effect of the decision.
+    pub does: String,
+    pub key: Option<String>,
     class: &'static str,
-    barred: Option<String>,
+    /// Why it cannot be made yet, if so.
+    pub barred: Option<String>,
     /// Whether the button opens a form instead of deciding.
     opens: bool,
 }
@@ -80,7 +83,8 @@ struct Act {
 /// Beside an option that accepts, while there is a text that could also ask for a change.
 const ONLY_A_NOTE: &str = "What you wrote goes along only as a note.";
 
-fn acts(pane: Pane) -> Vec<Act> {
+/// The decisions, in the order of their buttons. Follows the review and the draft.
+pub fn acts(pane: Pane) -> Vec<Act> {
     pane.with_draft(|draft| pane.review.with(|review| acts_of(pane, review, draft)))
 }
 

@@ -200,7 +200,6 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         }
         now
     });
-    keys::listen(pane);
     // The decision is rendered first; the side column follows in a task of its own.
     let beside = RwSignal::new(false);
     set_timeout(
@@ -219,7 +218,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         let is_described = |option: &ReviewOption| option.description.is_some();
         review.with(|review| if review.options.iter().any(is_described) { review.options.clone() } else { Vec::new() })
     });
-    view! {
+    let view = view! {
         <Head pane=pane back=back />
         // What scrolls must take the focus for that, as it may contain nothing focusable: on small screens all of it,
         // otherwise the content beside the side column.
@@ -247,8 +246,10 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         // For narrow screens, where the list with its own bar is out of sight.
         <HeldBar open=Some(id) />
         <Bar pane=pane />
-    }
-    .into_any()
+    };
+    // Its commands are listed before those of the parts.
+    keys::listen(pane);
+    view.into_any()
 }
 
 /// The key of a card, which is rendered again only when its content changes.
