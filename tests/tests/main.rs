@@ -10,6 +10,7 @@ mod archive;
 mod asks;
 mod backup;
 mod browser;
+mod browser_notifications;
 mod cards;
 mod cluster;
 mod commit_order;

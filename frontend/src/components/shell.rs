@@ -16,7 +16,8 @@ use super::help::Help;
 use super::shortcuts::{ignore_held_enter, swallow_typing_on};
 use super::states::{Failed, Loading};
 use super::status_strip::StatusStrip;
-use crate::client::{Live, Notifier, Session};
+use super::time;
+use crate::client::{BrowserNotifications, Live, Notifier, Session};
 use crate::state::inbox::Inbox;
 
 /// The page on which a second factor is set up.
@@ -56,6 +57,8 @@ pub fn Shell(children: ChildrenFn) -> impl IntoView {
             }
         }
     });
+    let navigate = use_navigate();
+    BrowserNotifications::expect().start(move |path| navigate(path, NavigateOptions::default()), time::day);
     let known = Memo::new(move |_| session.me.with(Option::is_some));
     let help = RwSignal::new(false);
     let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));

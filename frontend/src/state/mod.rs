@@ -2,6 +2,7 @@
 //! browser, so it is tested natively.
 
 pub mod action_words;
+pub mod browser_notifications;
 pub mod calls;
 pub mod changes;
 pub mod diffs;
