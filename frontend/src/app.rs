@@ -7,6 +7,7 @@ use leptos_router::path;
 
 use crate::client::{Live, Session, provide_client};
 use crate::components::arrival::{Announcer, provide_arrival};
+use crate::components::commands::provide_commands;
 use crate::components::notice::Notices;
 use crate::components::scroll::{follow_places, provide_places};
 use crate::components::shell::Shell;
@@ -14,11 +15,13 @@ use crate::pages::inbox::{IdlePane, InboxPage};
 use crate::pages::lazy::{LazyPage, LazyPageView};
 use crate::pages::login::LoginPage;
 use crate::pages::not_found::NotFoundPage;
+use crate::pages::palette::Palette;
 
 /// The application of the console.
 #[component]
 pub fn App() -> impl IntoView {
     provide_client();
+    provide_commands();
     provide_places();
     view! {
         <Router>
@@ -72,5 +75,8 @@ fn Inside() -> impl IntoView {
         <Shell>
             <Outlet />
         </Shell>
+        <Show when=move || session.me.with(Option::is_some)>
+            <Palette />
+        </Show>
     }
 }

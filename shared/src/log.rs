@@ -6,6 +6,7 @@ mod audience;
 mod change;
 mod credential;
 mod data;
+mod occasion;
 mod record;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub use audience::Audience;
 pub use change::{LoggedIn, LoginFailed, ReviewChange, SecondFactorChange, SingleSignOn, UserChanged};
 pub use credential::{SessionEnded, TokenCreated, TokenRevoked};
 pub use data::*;
+pub use occasion::is_asked;
 pub use record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
 
 /// An opaque place in the log. Only the server that made it can read it.

@@ -13,6 +13,7 @@ const SHEETS: &[&str] = &[
     "base",
     "content",
     "shell",
+    "palette",
     "inbox",
     "review",
     "diff",

@@ -5,10 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::id::Username;
-use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
+use shared::log::{Cursor, Entry};
 use shared::notification::{Channel, Occasion};
-use shared::review::Review;
 use tokio::sync::watch;
 
 use super::Outlets;
@@ -78,7 +76,7 @@ impl LogFollower for Feeder {
         let people = self.people(&entries).await?;
         for entry in &entries {
             let may_be_wanted = !people.is_empty() || self.outlets.may_want(entry);
-            if let Some((occasion, review, only)) = may_be_wanted.then(|| occasion_of(entry)).flatten() {
+            if let Some((occasion, review, only)) = may_be_wanted.then(|| entry.event.announces()).flatten() {
                 let notice = Notice { entry, before: &before, occasion, review: &review, only: only.as_deref() };
                 if entry.event.kind.occasion().is_some() {
                     deliveries.extend(plan::to_programs(&notice, &self.outlets));
@@ -153,7 +151,7 @@ impl Feeder {
         if self.outlets.channels().is_empty() {
             return Ok(Vec::new());
         }
-        let has_occasion = |entry: &Entry| entry.event.kind.occasion().is_some() || occasion_of(entry).is_some();
+        let has_occasion = |entry: &Entry| entry.event.kind.occasion().is_some() || entry.event.announces().is_some();
         if !entries.iter().any(has_occasion) {
             return Ok(Vec::new());
         }
@@ -169,27 +167,6 @@ impl Feeder {
         self.read = self.saved.clone();
         self.unsaved = 0;
         Ok(())
-    }
-}
-
-/// Returns the occasion for which an entry notifies, its review, and the people to notify; `None` for everyone who may
-/// decide it now, as after an escalation. If a review was delegated, or given back by somebody who can no longer decide
-/// it, only those are notified who have it now.
-fn occasion_of(entry: &Entry) -> Option<(Occasion, Review, Option<Vec<Username>>)> {
-    if entry.event.kind != EntryKind::ReviewUpdated {
-        return Some((entry.event.kind.occasion()?, entry.event.review()?, None));
-    }
-    let Some(EventData::ReviewUpdated(ReviewUpdated { review, change })) = entry.event.read() else { return None };
-    match change {
-        ReviewChange::Delegated { .. } => {
-            let to = review.delegations.last()?.to.clone();
-            Some((Occasion::Requested, *review, Some(vec![to])))
-        }
-        ReviewChange::Voters { given_back, .. } if !given_back.is_empty() => {
-            Some((Occasion::Requested, *review, Some(given_back)))
-        }
-        ReviewChange::Escalated { .. } => Some((Occasion::Requested, *review, None)),
-        _ => None,
     }
 }
 

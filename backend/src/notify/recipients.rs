@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use shared::access::{Act, Principal, access};
+use shared::access::Principal;
 use shared::id::DeliveryId;
 use shared::notification::{Channel, Notifications, Occasion};
 use shared::review::Review;
@@ -81,12 +81,12 @@ pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets)
 /// Whether a person is notified: of reviews that they may decide and have not voted on, and of the end of reviews that
 /// they requested or voted on.
 fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool {
-    let voted = review.decisions.iter().any(|decision| decision.by == principal.username);
     match occasion {
-        Occasion::Requested | Occasion::Expiring => {
-            review.is_pending() && !voted && access(principal, Act::Decide(review)).is_allowed()
+        Occasion::Requested | Occasion::Expiring => shared::log::is_asked(principal, review),
+        Occasion::Resolved => {
+            let voted = review.decisions.iter().any(|decision| decision.by == principal.username);
+            voted || review.requested_by == principal.username
         }
-        Occasion::Resolved => voted || review.requested_by == principal.username,
     }
 }
 

@@ -11,6 +11,9 @@ extern "C" {
 
     #[wasm_bindgen(method)]
     fn request(this: &LockManager, name: &str, options: &JsValue, then: &JsValue) -> Promise;
+
+    #[wasm_bindgen(method)]
+    fn query(this: &LockManager) -> Promise;
 }
 
 /// A lock of this tab, beside which others may have the same. It ends when it is dropped.
@@ -40,13 +43,26 @@ pub async fn wait_until_free(name: &str) -> Option<()> {
     JsFuture::from(request(name, "exclusive", JsValue::UNDEFINED)?).await.ok().map(drop)
 }
 
+/// Whether a tab has this lock now. `None` if the browser has no locks.
+pub async fn is_held(name: &str) -> Option<bool> {
+    let all = JsFuture::from(manager()?.query()).await.ok()?;
+    let held = Reflect::get(&all, &"held".into()).ok()?.dyn_into::<js_sys::Array>().ok()?;
+    let is_it = |lock: JsValue| Reflect::get(&lock, &"name".into()).is_ok_and(|held| held == name);
+    Some(held.iter().any(is_it))
+}
+
 /// Requests a lock that lasts until `released` is resolved. Returns what is resolved after that.
 fn request(name: &str, mode: &str, released: JsValue) -> Option<Promise> {
-    // A browser gives locks only to pages that came over TLS or from its own machine.
-    let locks = Reflect::get(&window().navigator(), &"locks".into()).ok().filter(JsValue::is_object)?;
+    let locks = manager()?;
     let options = js_sys::Object::new();
     // Setting a field of a new plain object cannot fail.
     drop(Reflect::set(&options, &"mode".into(), &mode.into()));
     let then = Closure::once_into_js(move || released);
-    Some(locks.unchecked_ref::<LockManager>().request(name, &options, &then))
+    Some(locks.request(name, &options, &then))
+}
+
+/// The locks of the browser, which gives them only to pages that came over TLS or from its own machine.
+fn manager() -> Option<LockManager> {
+    let locks = Reflect::get(&window().navigator(), &"locks".into()).ok().filter(JsValue::is_object)?;
+    Some(locks.unchecked_into())
 }

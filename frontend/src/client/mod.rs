@@ -1,6 +1,7 @@
 //! The console's connection to the server: `fetch` for calls, one WebSocket for events, and who is logged in.
 //! Pages take `use_api()`, `Session::expect()` and `Live::expect()`.
 
+mod browser_notifications;
 mod decisions;
 pub mod early;
 mod global_signal;
@@ -21,6 +22,7 @@ pub mod workspace;
 
 use leptos::prelude::*;
 
+pub use browser_notifications::{BrowserNotifications, Permission};
 pub use global_signal::GlobalSignal;
 pub use http::{Api, FlowVersion, use_api};
 pub use insist::insist;
@@ -42,6 +44,7 @@ pub fn provide_client() {
     provide_context(session);
     let live = Live::new(api, session);
     provide_context(live);
+    provide_context(BrowserNotifications::new(live, session));
     provide_context(ReviewList::new(api, live));
     provide_context(SavedViews::new(api, session));
     provide_context(Workspace::new(api, session, live, Notifier::expect()));

@@ -16,6 +16,9 @@ pub fn Dialog(
     /// Whether it must stay open, since the answer to a request will be shown in it.
     #[prop(optional, into)]
     stay: Signal<bool>,
+    /// Whether it has no header: its content begins with a field, and closes it.
+    #[prop(optional)]
+    bare: bool,
     /// The content of the dialog.
     children: ChildrenFn,
 ) -> impl IntoView {
@@ -49,13 +52,15 @@ pub fn Dialog(
         }
     };
     view! {
-        <dialog class="dialog" node_ref=node aria-label=title on:close=closed on:keydown=key on:cancel=move |event: web_sys::Event| keep(&event)>
-            <header>
-                <h2>{title}</h2>
-                <Button class="b ghost icon" off=stay label="Close" press=move |()| open.set(false)>
-                    <Glyph icon=icondata::LuX />
-                </Button>
-            </header>
+        <dialog class=if bare { "dialog bare" } else { "dialog" } node_ref=node aria-label=title on:close=closed on:keydown=key on:cancel=move |event: web_sys::Event| keep(&event)>
+            {(!bare).then(|| view! {
+                <header>
+                    <h2>{title}</h2>
+                    <Button class="b ghost icon" off=stay label="Close" press=move |()| open.set(false)>
+                        <Glyph icon=icondata::LuX />
+                    </Button>
+                </header>
+            })}
             <Show when=move || open.get()>{children()}</Show>
         </dialog>
     }

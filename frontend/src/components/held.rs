@@ -4,12 +4,15 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 use shared::id::ReviewId;
 
+use super::commands::Commands;
 use super::inert::{inert, named};
 use super::notice::Notifier;
-use super::shortcuts::{self, is_free, key_of};
+use super::shortcuts;
 use crate::client::{Live, Workspace};
 use crate::state::inbox::address::review_at;
+use crate::state::palette::Section;
 use crate::state::sent;
+use crate::state::shortcuts::UNDO;
 
 /// A bar with the newest held decision, unless its own review is open and shows it; and the key `u`, which undoes one.
 #[component]
@@ -19,20 +22,19 @@ pub fn HeldElsewhere() -> impl IntoView {
     let location = use_location();
     let open = Memo::new(move |_| location.pathname.with(|path| review_at(path)));
     // A decision on the open review is undone first.
-    let keys = window_event_listener(leptos::ev::keydown, move |event| {
-        if key_of(&event) != "u" || !is_free(&event) {
-            return;
-        }
-        let undo = workspace.outbox.with_untracked(|outbox| {
+    let held = move || {
+        workspace.outbox.with_untracked(|outbox| {
             let here = open.get_untracked().filter(|id| outbox.held().contains(id));
-            here.or_else(|| outbox.newest_held().map(|sending| sending.id))
-        });
-        if let Some(id) = undo {
-            event.prevent_default();
+            let sending = outbox.get(here.or_else(|| outbox.newest_held().map(|sending| sending.id))?)?;
+            Some((sending.id, format!("Undo “{}: {}”", sending.says, sending.title)))
+        })
+    };
+    let undo = move || {
+        if let Some((id, _)) = held() {
             undo_and_say(workspace, notifier, id);
         }
-    });
-    on_cleanup(move || keys.remove());
+    };
+    Commands::expect().on_key(Section::Everywhere, UNDO, move || held().map(|(_, says)| says), undo);
     let newest = newest_elsewhere(move || open.get());
     // The bars come and go, so they are not announced themselves.
     let says = move || {

@@ -4,6 +4,7 @@
 use leptos::prelude::*;
 
 use super::glyph::Glyph;
+pub use crate::state::hidden::named;
 use crate::state::invisible_characters::{TextPart, parts};
 use crate::state::markdown::{Address, pieces};
 
@@ -42,16 +43,6 @@ pub fn in_pieces(text: &str) -> AnyView {
     }
     let piece = |piece| view! { <div class="piece">{inert(piece)}</div> };
     pieces(text, PIECE).into_iter().map(piece).collect_view().into_any()
-}
-
-/// A text with its hidden characters named in brackets, for places without elements: a tooltip, an option of a menu,
-/// the title of the tab.
-pub fn named(text: &str) -> String {
-    let part = |part: TextPart<'_>| match part {
-        TextPart::Plain(text) => text.to_owned(),
-        TextPart::Hidden { name, .. } => format!("[{name}]"),
-    };
-    parts(text).into_iter().map(part).collect()
 }
 
 /// Like [`inert`], with text between backticks as code; for messages of guardrails and of the server.
@@ -153,15 +144,4 @@ fn AddressBox(address: Address) -> impl IntoView {
     });
     let barred = (!address.may_open).then(|| view! { <span class="tiny muted">"cannot be opened from here"</span> });
     view! { <span class="address-box"><code class="address">{inert(&address.text)}</code>{link}{barred}</span> }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_hidden_character_is_left_where_only_text_can_be() {
-        assert_eq!(named("Approve\u{202e}tcejeR"), "Approve[RLO]tcejeR");
-        assert_eq!(named("Approve"), "Approve");
-    }
 }

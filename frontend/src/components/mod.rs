@@ -1,9 +1,11 @@
 //! The components of pages.
 
+pub mod account_menu;
 pub mod arrival;
 pub mod autosize;
 pub mod button;
 pub mod confirm;
+pub mod commands;
 pub mod copy;
 pub mod dialog;
 pub mod diff;

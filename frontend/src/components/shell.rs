@@ -1,8 +1,6 @@
-//! The frame around every page: the navigation, the state of the connection, and the person's menu. It also decides
-//! what is shown until it is known who is logged in.
+//! The frame around every page, with the navigation. It also decides what is shown until it is known who is logged in.
 
 use icondata::Icon as IconData;
-use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
@@ -10,19 +8,17 @@ use shared::access::Act;
 use shared::error::{Code, Problem};
 use wasm_bindgen::JsCast;
 
+use super::account_menu::AccountMenu;
 use super::focus::{focus_on, keep_focus};
 use super::glyph::Glyph;
 use super::held::HeldElsewhere;
 use super::help::Help;
-use super::shortcuts::{self, swallow_typing_on};
+use super::shortcuts::{ignore_held_enter, swallow_typing_on};
 use super::states::{Failed, Loading};
 use super::status_strip::StatusStrip;
-use super::theme::{self, Theme};
-use crate::client::{Connection, Live, Notifier, Session, Workspace, use_api};
-use crate::state::drafts::Drafts;
+use super::time;
+use crate::client::{BrowserNotifications, Live, Notifier, Session};
 use crate::state::inbox::Inbox;
-use crate::state::outbox::{Outbox, not_sent};
-use crate::state::words;
 
 /// The page on which a second factor is set up.
 const SECURITY: &str = "/people?tab=security";
@@ -31,6 +27,7 @@ const SECURITY: &str = "/people?tab=security";
 #[component]
 pub fn Shell(children: ChildrenFn) -> impl IntoView {
     swallow_typing_on(Notifier::expect());
+    ignore_held_enter();
     keep_focus();
     let session = Session::expect();
     let location = use_location();
@@ -60,6 +57,8 @@ pub fn Shell(children: ChildrenFn) -> impl IntoView {
             }
         }
     });
+    let navigate = use_navigate();
+    BrowserNotifications::expect().start(move |path| navigate(path, NavigateOptions::default()), time::day);
     let known = Memo::new(move |_| session.me.with(Option::is_some));
     let help = RwSignal::new(false);
     let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
@@ -154,7 +153,7 @@ fn Rail(help: RwSignal<bool>) -> impl IntoView {
                 label=Signal::derive(move || if admin.get() { "People".to_owned() } else { "You".to_owned() })
             />
             <span class="space"></span>
-            <Menu help />
+            <AccountMenu help />
         </nav>
     }
 }
@@ -185,186 +184,4 @@ fn RailLink(
             {children.map(|children| children())}
         </a>
     }
-}
-
-/// The state of the connection, as a word and as a sentence.
-fn connection_words(connection: Connection) -> (&'static str, &'static str) {
-    match connection {
-        Connection::Open => ("Live", "Connected"),
-        Connection::Opening => ("Connecting", "Connecting…"),
-        Connection::Lost { .. } => ("Offline", "The connection is lost. What you see may be out of date."),
-        Connection::Closed => ("Closed", "Not connected."),
-    }
-}
-
-#[component]
-fn Menu(
-    /// Opens the list of keyboard shortcuts.
-    help: RwSignal<bool>,
-) -> impl IntoView {
-    let session = Session::expect();
-    let live = Live::expect();
-    let api = use_api();
-    let workspace = Workspace::expect();
-    let open = RwSignal::new(false);
-    let who = NodeRef::<html::Button>::new();
-    let theme = RwSignal::new(theme::stored());
-    let shortcuts = RwSignal::new(shortcuts::are_on());
-    let name = move || {
-        session.me.with(|me| me.as_ref().map(|me| me.display_name.clone().unwrap_or_else(|| me.username.to_string())))
-    };
-    let roles = move || session.me.with(|me| me.as_ref().map(|me| me.roles.join(", ")));
-    let state = move || connection_words(live.connection.get());
-    let class = move || match live.connection.get() {
-        Connection::Open => "who open",
-        Connection::Lost { .. } => "who lost",
-        _ => "who",
-    };
-    let close = window_event_listener(leptos::ev::keydown, move |event| {
-        if event.key() == "Escape" && open.get_untracked() {
-            // The page below would leave the open review.
-            event.prevent_default();
-            open.set(false);
-            focus_on(".who");
-        }
-    });
-    on_cleanup(move || close.remove());
-    // Why the person is still logged in. It is shown here, since a notice would cover the button for another attempt.
-    let stays = RwSignal::new(None::<String>);
-    let leave = Action::new_local(move |(): &()| async move {
-        // Unsent decisions can be sent again or taken back before the person leaves.
-        match workspace.finish().await {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(reason) => return stays.set(Some(format!("You are still logged in. {reason}"))),
-        }
-        match session.leave(api).await {
-            Ok(()) => workspace.clear(),
-            Err(problem) => stays.set(Some(format!("You are still logged in. {problem} Log out again in a moment."))),
-        }
-    });
-    let leaving = leave.pending();
-    let sending = Memo::new(move |_| workspace.outbox.with(|outbox| outbox.unanswered().next().is_some()));
-    // The warning that was shown since the menu was opened.
-    let warned = StoredValue::new(None::<String>);
-    let log_out = move |_| {
-        // Drafts are those of all tabs.
-        let drafts = workspace.drafts.with_untracked(Drafts::count);
-        let unsent = workspace.outbox.with_untracked(Outbox::unsent);
-        let counts = [
-            (!unsent.is_empty()).then(|| not_sent(unsent.len())),
-            (drafts > 0).then(|| words::count(drafts, "draft", "drafts")),
-        ];
-        let lost = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let warning = Some(lost)
-            .filter(|lost| !lost.is_empty())
-            .map(|lost| format!("{lost}. Log out again to discard what was not sent."));
-        if warning.is_some() && warned.with_value(|warned| *warned != warning) {
-            warned.set_value(warning.clone());
-            stays.set(warning);
-        } else if !leaving.get_untracked() {
-            stays.set(None);
-            leave.dispatch_local(());
-        }
-    };
-    view! {
-        <div class="account">
-            <button
-                node_ref=who
-                class=class
-                title=move || format!("{}. {}", name().unwrap_or_default(), state().1)
-                aria-label=move || format!("{}: account and settings", initials(&name().unwrap_or_default()))
-                aria-controls="account"
-                aria-expanded=move || open.get().to_string()
-                on:click=move |_| {
-                    open.update(|open| *open = !*open);
-                    stays.set(None);
-                    warned.set_value(None);
-                    if open.get_untracked() {
-                        focus_on("#account button");
-                    }
-                }
-            >
-                {move || initials(&name().unwrap_or_default())}
-            </button>
-            <span class="state" role="status">{move || state().0}</span>
-            <Show when=move || open.get()>
-                <div class="veil" on:click=move |_| open.set(false)></div>
-                <div class="menu" id="account" role="group" aria-label="Account and settings">
-                    <div class="about">
-                        <b>{name}</b>
-                        <span class="tiny muted">{roles}</span>
-                        <span class="tiny muted">{move || state().1}</span>
-                    </div>
-                    <div class="tabs" role="group" aria-label="Theme">
-                        {[
-                            (Theme::System, "System", icondata::LuMonitor),
-                            (Theme::Light, "Light", icondata::LuSun),
-                            (Theme::Dark, "Dark", icondata::LuMoon),
-                        ]
-                            .map(|(choice, label, icon)| {
-                                view! {
-                                    <button
-                                        aria-pressed=move || (theme.get() == choice).to_string()
-                                        on:click=move |_| {
-                                            theme.set(choice);
-                                            theme::apply(choice);
-                                        }
-                                    >
-                                        <Glyph icon=icon />
-                                        " "
-                                        {label}
-                                    </button>
-                                }
-                            })
-                            .collect_view()}
-                    </div>
-                    <a href="/people?tab=notifications" on:click=move |_| open.set(false)>
-                        <Glyph icon=icondata::LuBell />
-                        "Notifications"
-                    </a>
-                    <button on:click=move |_| {
-                        open.set(false);
-                        // It gets the focus back once the list is closed.
-                        drop(who.get_untracked().map(|who| who.focus()));
-                        help.set(true);
-                    }>
-                        <Glyph icon=icondata::LuKeyboard />
-                        "Keyboard shortcuts"
-                    </button>
-                    <button
-                        aria-pressed=move || shortcuts.get().to_string()
-                        on:click=move |_| {
-                            shortcuts.update(|on| *on = !*on);
-                            shortcuts::switch(shortcuts.get_untracked());
-                        }
-                    >
-                        <Glyph icon=icondata::LuCaseLower />
-                        "Single-key shortcuts"
-                        <span class="muted">{move || if shortcuts.get() { "on" } else { "off" }}</span>
-                    </button>
-                    {move || stays.get().map(|says| view! { <p class="mistake" role="alert">{says}</p> })}
-                    <button aria-disabled=move || leaving.get().to_string() on:click=log_out>
-                        <Glyph icon=icondata::LuLogOut />
-                        {move || match (leaving.get(), sending.get()) {
-                            (false, _) => "Log out",
-                            (true, true) => "Sending your decisions…",
-                            (true, false) => "Logging out…",
-                        }}
-                    </button>
-                </div>
-            </Show>
-        </div>
-    }
-}
-
-/// Up to two capital letters that stand for a person.
-pub fn initials(name: &str) -> String {
-    let mut words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let letters: String = match (words.next(), words.next()) {
-        (Some(first), Some(second)) => first.chars().take(1).chain(second.chars().take(1)).collect(),
-        (Some(only), None) => only.chars().take(2).collect(),
-        _ => "?".to_owned(),
-    };
-    letters.to_uppercase()
 }

@@ -101,6 +101,18 @@ pub fn swallow_typing_on(notifier: Notifier) {
     });
 }
 
+/// Makes a held Enter press nothing: it may have moved the focus to a button that decides, and presses this only once it
+/// has been released.
+pub fn ignore_held_enter() {
+    let keys = window_event_listener(leptos::ev::keydown, |event| {
+        let presses = |target: Element| target.closest("button, a, summary").ok().flatten().is_some();
+        if event.key() == "Enter" && event.repeat() && target(&event).is_some_and(presses) {
+            event.prevent_default();
+        }
+    });
+    on_cleanup(move || keys.remove());
+}
+
 /// Whether a field can no longer be typed in.
 fn is_gone(field: &Element) -> bool {
     let bounds = field.get_bounding_client_rect();

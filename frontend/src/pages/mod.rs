@@ -8,6 +8,7 @@ pub mod insights;
 pub mod lazy;
 pub mod login;
 pub mod not_found;
+pub mod palette;
 pub mod people;
 pub mod review;
 pub mod run;

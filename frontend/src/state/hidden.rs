@@ -1,4 +1,4 @@
-//! Hidden characters in edited values: how many there are, and the values without them.
+//! Hidden characters: how many a value has, the value without them, and a text that names them.
 
 use serde_json::Value;
 use shared::invisible_characters::{TextPart, count, parts};
@@ -32,6 +32,16 @@ pub fn remove_hidden(value: &mut Value) {
     }
 }
 
+/// A text with its hidden characters named in brackets, for places without elements: a tooltip, an option of a menu,
+/// the title of the tab.
+pub fn named(text: &str) -> String {
+    let part = |part: TextPart<'_>| match part {
+        TextPart::Plain(text) => text.to_owned(),
+        TextPart::Hidden { name, .. } => format!("[{name}]"),
+    };
+    parts(text).into_iter().map(part).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -44,5 +54,11 @@ mod tests {
         assert_eq!(hidden_in(&value), 2);
         remove_hidden(&mut value);
         assert_eq!((hidden_in(&value), value), (0, json!({ "to": "ab", "rows": ["", "plain\n", 5, null] })));
+    }
+
+    #[test]
+    fn no_hidden_character_is_left_where_only_text_can_be() {
+        assert_eq!(named("Approve\u{202e}tcejeR"), "Approve[RLO]tcejeR");
+        assert_eq!(named("Approve"), "Approve");
     }
 }

@@ -2,6 +2,7 @@
 //! browser, so it is tested natively.
 
 pub mod action_words;
+pub mod browser_notifications;
 pub mod calls;
 pub mod changes;
 pub mod diffs;
@@ -20,6 +21,7 @@ pub mod notification_rules;
 pub mod option_fields;
 pub mod outbox;
 pub mod outcomes;
+pub mod palette;
 pub mod reconnect;
 pub mod record;
 pub mod report;
@@ -29,6 +31,7 @@ pub mod schema;
 pub mod selection;
 pub mod sent;
 pub mod sentences;
+pub mod shortcuts;
 pub mod story;
 pub mod streams;
 pub mod subject;

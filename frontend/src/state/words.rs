@@ -71,6 +71,17 @@ pub fn person(name: &str, me: Option<&str>) -> String {
     if me == Some(name) { "you".to_owned() } else { name.to_owned() }
 }
 
+/// Up to two capital letters that stand for a person.
+pub fn initials(name: &str) -> String {
+    let mut words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let letters: String = match (words.next(), words.next()) {
+        (Some(first), Some(second)) => first.chars().take(1).chain(second.chars().take(1)).collect(),
+        (Some(only), None) => only.chars().take(2).collect(),
+        _ => "?".to_owned(),
+    };
+    letters.to_uppercase()
+}
+
 /// People as a list: `tom`, `tom and you`.
 pub fn people(names: &[Username], me: Option<&str>) -> String {
     let names: Vec<_> = names.iter().map(|name| person(name, me)).collect();

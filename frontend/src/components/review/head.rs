@@ -12,11 +12,12 @@ use super::stakes::at_stake;
 use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
 use crate::components::button::Button;
+use crate::components::commands::{Command, Commands};
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
-use crate::components::shell::initials;
 use crate::components::time;
+use crate::state::palette::Section;
 use crate::state::{effects, words};
 
 /// The head of the pane.
@@ -156,15 +157,25 @@ fn Claim(pane: Pane) -> impl IntoView {
     });
     let may = Memo::new(move |_| pane.review.with(|review| review.is_pending()) && pane.access.get().is_allowed());
     let shown = Memo::new(move |_| (claim.get(), may.get()));
+    let is_mine = move |by: &str| session.username().as_deref() == Some(by);
+    Commands::expect().offer(Section::Review, move || {
+        let command = match shown.get_untracked() {
+            _ if busy.get_untracked() => None,
+            (None, true) => Some(Command::new("Claim this review", move || set(true))),
+            (Some(claim), true) if is_mine(&claim.by) => Some(Command::new("Release this review", move || set(false))),
+            _ => None,
+        };
+        command.into_iter().collect()
+    });
     view! {
         <span class="claim">
             {move || match shown.get() {
                 (Some(claim), may) => {
-                    let mine = session.username().as_deref() == Some(claim.by.as_str());
+                    let mine = is_mine(&claim.by);
                     let until = format!(" until {}", time::clock(claim.until));
                     let text = if mine { "Claimed by you".to_owned() } else { format!("Claimed by {}", claim.by) };
                     view! {
-                        <span class="face" aria-hidden="true">{initials(&claim.by)}</span>
+                        <span class="face" aria-hidden="true">{words::initials(&claim.by)}</span>
                         <span>{text}<span class="until">{until}</span></span>
                         {(mine && may)
                             .then(|| view! { <Button class="b ghost sm" off=busy press=move |()| set(false)>"Release"</Button> })}

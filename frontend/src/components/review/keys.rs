@@ -1,16 +1,21 @@
-//! The keyboard shortcuts of the pane.
+//! The keys and commands of the pane.
 
 use leptos::prelude::*;
-use shared::definition::Severity;
+use shared::definition::{ActionKind, Severity};
 
+use super::acts::{Act, acts};
 use super::note_field::NOTE;
 use super::pane::Pane;
+use crate::components::commands::{Command, Commands};
 use crate::components::focus::focus_on;
 use crate::components::shortcuts::{is_free, key_of};
+use crate::state::palette::Section;
+use crate::state::shortcuts::{EDIT, WRITE};
 use crate::state::verdict::{self, Intent, keys};
 
-/// Handles keys while the pane is shown.
+/// Handles keys, and offers the same as commands, while the pane is shown.
 pub fn listen(pane: Pane) {
+    let commands = Commands::expect();
     let listener = window_event_listener(leptos::ev::keydown, move |event| {
         if !is_free(&event) {
             return;
@@ -28,27 +33,49 @@ pub fn listen(pane: Pane) {
             }
             "r" if review.is_one_by_one() => None,
             "r" if !review.actions.is_empty() => Some(Intent::RejectAll),
-            "e" => {
-                pane.edit.notify();
-                event.prevent_default();
-                None
-            }
-            "c" => {
-                focus_on(NOTE);
-                event.prevent_default();
-                None
-            }
             key => keys::chosen_by(&review, key).map(|option| Intent::Choose(option.id.clone())),
         };
         if let Some(intent) = acted {
             event.prevent_default();
-            // In a critical review, a key only focuses the button: the person sees the effect, and presses Enter.
-            if review.stakes.severity == Severity::Critical {
-                focus_on(format!(".acts [data-key=\"{key}\"]"));
-            } else {
-                pane.press(&intent);
-            }
+            choose(pane, &intent, format!("[data-key=\"{key}\"]"));
         }
     });
     on_cleanup(move || listener.remove());
+    let may_write = move || pane.is_open().then(|| "Write a note or a correction".to_owned());
+    commands.on_key(Section::Review, WRITE, may_write, || focus_on(NOTE));
+    let may_edit = move || {
+        let is_editable = pane.review.with(|review| {
+            let may_edit = |kinds: &[ActionKind]| kinds.contains(&ActionKind::Edit);
+            review.items.iter().any(|item| item.editable)
+                || review.actions.iter().any(|action| may_edit(&action.allowed_decisions))
+        });
+        (is_editable && pane.is_open()).then(|| "Edit".to_owned())
+    };
+    commands.on_key(Section::Review, EDIT, may_edit, move || pane.edit.notify());
+    commands.offer(Section::Review, move || decisions(pane));
+}
+
+/// The decisions that the bar at the bottom has buttons for, as far as they can be made now.
+fn decisions(pane: Pane) -> Vec<Command> {
+    if !pane.is_open() || pane.has_changed() {
+        return Vec::new();
+    }
+    let is_critical = pane.review.with(|review| review.stakes.severity == Severity::Critical);
+    let all = acts(pane).into_iter().enumerate().filter(|(_, act)| act.barred.is_none());
+    let command = |(at, act): (usize, Act)| {
+        let then = if is_critical { "Goes to the button.".to_owned() } else { act.does };
+        let (intent, button) = (act.intent, format!("button:nth-of-type({})", at + 1));
+        Command::new(act.says, move || choose(pane, &intent, button.clone())).key(act.key).then(then)
+    };
+    all.map(command).collect()
+}
+
+/// Decides without the button having been pressed. In a critical review, this only focuses the button, so that the
+/// person sees the effect, and presses it.
+fn choose(pane: Pane, intent: &Intent, button: String) {
+    if pane.review.with_untracked(|review| review.stakes.severity == Severity::Critical) {
+        focus_on(format!(".acts {button}"));
+    } else {
+        pane.press(intent);
+    }
 }

@@ -9,11 +9,13 @@ use shared::error::Problem;
 use super::pane::Pane;
 use crate::client::{Live, Session, use_api, use_post};
 use crate::components::button::Button;
+use crate::components::commands::{Command, Commands};
 use crate::components::dialog::Dialog;
 use crate::components::inert::named;
 use crate::components::listeners::while_shown;
-use crate::components::shortcuts::{is_free, key_of};
 use crate::state::drafts::Form;
+use crate::state::palette::Section;
+use crate::state::shortcuts::DELEGATE;
 use crate::state::{effects, words};
 
 /// The buttons, and the dialog that they share.
@@ -98,13 +100,13 @@ pub fn More(pane: Pane) -> impl IntoView {
             problem.set(Some("Choose a person.".to_owned()));
         }
     };
-    let keys = window_event_listener(leptos::ev::keydown, move |event| {
-        if key_of(&event) == "d" && is_free(&event) && hand.get_untracked() {
-            event.prevent_default();
-            start(true);
-        }
+    let commands = Commands::expect();
+    let delegates = move || hand.get_untracked().then(|| "Delegate this review…".to_owned());
+    commands.on_key(Section::Review, DELEGATE, delegates, move || start(true));
+    commands.offer(Section::Review, move || {
+        let withdraws = || Command::new("Withdraw this review…", move || start(false));
+        withdraw.get_untracked().then(withdraws).into_iter().collect()
     });
-    on_cleanup(move || keys.remove());
     let title =
         Signal::derive(move || if hands.get() { "Delegate this review" } else { "Withdraw this review?" }.to_owned());
     view! {

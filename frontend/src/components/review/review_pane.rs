@@ -109,7 +109,6 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, back: Callback<()>) -
         }
         now
     });
-    keys::listen(pane);
     // The decision is rendered first; the side column follows in a task of its own.
     let beside = RwSignal::new(false);
     set_timeout(
@@ -119,7 +118,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, back: Callback<()>) -
         },
         Duration::ZERO,
     );
-    view! {
+    let view = view! {
         <Head pane=pane back=back />
         // What scrolls must take the focus for that, as it may contain nothing focusable: on small screens all of it,
         // otherwise the content beside the side column.
@@ -137,6 +136,8 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, back: Callback<()>) -
         // For narrow screens, where the list with its own bar is out of sight.
         <HeldBar open=Some(id) />
         <Bar pane=pane />
-    }
-    .into_any()
+    };
+    // Its commands are listed before those of the parts.
+    keys::listen(pane);
+    view.into_any()
 }

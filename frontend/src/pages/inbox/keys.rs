@@ -9,9 +9,12 @@ use wasm_bindgen::JsCast;
 
 use crate::client::Live;
 use crate::components::arrival::Arrival;
+use crate::components::commands::{Command, Commands};
 use crate::components::focus::{focus_on, keep_focus_in_page};
 use crate::components::selecting::Selecting;
 use crate::components::shortcuts::{is_for_page, is_free, key_of};
+use crate::state::palette::Section;
+use crate::state::shortcuts::{NEXT, PREVIOUS, SEARCH, SELECT};
 
 /// How long a row must be selected before its review opens, in milliseconds, so that rows a person passes do not slow
 /// them down.
@@ -56,6 +59,17 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, bac
             walk.set_value(Some(Timeout::new(PAUSE, read_where_one_is)));
         }
     };
+    let search = move || drop(search_field.get_untracked().map(|field| field.focus()));
+    Commands::expect().offer(Section::List, move || {
+        let listed = live.inbox.with_untracked(|inbox| !inbox.window().rows().is_empty());
+        let moves = listed.then(|| {
+            let command = |says, by, key: &str| Command::new(says, move || step(by)).key(Some(key.to_owned()));
+            [command("Next review", 1, NEXT.keys), command("Previous review", -1, PREVIOUS.keys)]
+        });
+        let search = Command::new("Search and filter the list", search).key(Some(SEARCH.keys.to_owned()));
+        let leaves = open.get_untracked().map(|_| Command::new("Back to the list", move || back.run(())));
+        moves.into_iter().flatten().chain([search]).chain(leaves).collect()
+    });
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() == "Escape" && !event.default_prevented() {
             let focused =
@@ -76,12 +90,12 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, bac
             return;
         }
         match key_of(&event).as_str() {
-            "j" => step(1),
-            "k" => step(-1),
+            key if key == NEXT.keys => step(1),
+            key if key == PREVIOUS.keys => step(-1),
             "ArrowDown" if !in_pane(&event) => step(1),
             "ArrowUp" if !in_pane(&event) => step(-1),
-            "x" => drop(at.get_untracked().map(|id| selecting.toggle(id))),
-            "/" => drop(search_field.get_untracked().map(|field| field.focus())),
+            key if key == SELECT.keys => drop(at.get_untracked().map(|id| selecting.toggle(id))),
+            key if key == SEARCH.keys => search(),
             // The review on screen is not the selected one yet, so no key may decide it.
             _ if walk.with_value(Option::is_some) => read_where_one_is(),
             "Enter" if on_body(&event) || on_row(&event) => match at.get_untracked() {

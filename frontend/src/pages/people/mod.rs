@@ -10,6 +10,7 @@ mod roles;
 mod rows;
 mod security;
 mod slack_member;
+mod this_browser;
 mod token_form;
 mod tokens;
 mod user_form;

@@ -1,5 +1,5 @@
-//! Notifications outside the console: the person's rules and addresses, and for admins, messages that could not be
-//! delivered.
+//! Notifications outside the page: those of this browser, the person's rules and addresses for e-mail and Slack, and for
+//! admins, messages that could not be delivered.
 
 use leptos::prelude::*;
 use shared::access::Act;
@@ -9,6 +9,7 @@ use shared::id::DeliveryId;
 use shared::notification::{Channel, Delivery, MAX_RULES, Notifications, Occasion, Rule};
 
 use super::rows::{row, table};
+use super::this_browser::ThisBrowser;
 use super::{elsewhere, mistake_at, mistakes};
 use crate::client::{Session, use_api};
 use crate::components::button::Button;
@@ -27,7 +28,7 @@ pub fn NotificationsTab() -> impl IntoView {
     let choice = |known: Notifications| {
         if known.available.is_empty() && known.rules.is_empty() {
             return view! {
-                <Empty icon=icondata::LuBell title="Notifications are not set up">
+                <Empty icon=icondata::LuBell title="E-mail and Slack are not set up">
                     <p>{NOTHING}</p>
                 </Empty>
             }
@@ -37,6 +38,8 @@ pub fn NotificationsTab() -> impl IntoView {
     };
     view! {
         <p class="soft lead">"Reviews appear in the inbox at once. Choose how else you are notified."</p>
+        <ThisBrowser/>
+        <h2>"E-mail and Slack"</h2>
         <Loaded from=known failed="Your notification settings could not be loaded" rows=4 children=choice/>
         <Show when=move || session.may(Act::ManageDeliveries)><GivenUp/></Show>
     }

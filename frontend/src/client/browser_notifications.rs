@@ -1,0 +1,314 @@
+//! Notifications of the browser about reviews that arrive while no tab of the console is in sight. What they say and
+//! when they are due is in `state::browser_notifications`; the browser's own permission and calls are here.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gloo_timers::callback::Timeout;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::id::{ReviewId, Username};
+use shared::log::{Entry, is_asked};
+use shared::notification::Occasion;
+use shared::protocol::ServerMessage;
+use shared::review::Review;
+use shared::time::Timestamp;
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Notification, NotificationOptions, NotificationPermission};
+
+use super::GlobalSignal;
+use super::live::Live;
+use super::locks::{self, SharedLock};
+use super::session::Session;
+use super::storage;
+use crate::state::browser_notifications::{
+    self as state, Arrivals, Asked, Choice, Notice, SEVERAL, Shows, storage_key,
+};
+
+/// How long arrivals are collected, in milliseconds: what is decided again within that time is not shown.
+const GATHER: u32 = 500;
+
+/// The lock of all tabs that are in sight.
+const IN_SIGHT: &str = "countersign.in-sight";
+
+/// Whether this browser can show notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// It shows none for pages that did not come over TLS or from its own machine.
+    Insecure,
+    /// It has none, or only such as need a program that runs without a page, as on Android.
+    Missing,
+    /// The person has not been asked.
+    Unasked,
+    Granted,
+    Denied,
+}
+
+#[derive(Default)]
+struct Inner {
+    arrivals: Arrivals,
+    /// What is shown, by tag, and what a click on it does.
+    shown: HashMap<String, (Notification, Closure<dyn Fn()>)>,
+    /// The next look at what is due.
+    next: Option<Timeout>,
+    in_sight: Option<SharedLock>,
+}
+
+/// What notifications need of the page.
+#[derive(Clone)]
+struct Page {
+    /// Opens an address of the console.
+    open: Rc<dyn Fn(&str)>,
+    /// A deadline in words.
+    until: fn(Timestamp) -> String,
+}
+
+/// The notifications of this browser. Cheap to copy into closures.
+#[derive(Clone, Copy)]
+pub struct BrowserNotifications {
+    /// What the person who is logged in has chosen.
+    pub choice: GlobalSignal<Choice>,
+    /// Whether this browser can show notifications; known once [`Self::look`] has been called.
+    pub permission: GlobalSignal<Permission>,
+    inner: StoredValue<Inner, LocalStorage>,
+    page: StoredValue<Option<Page>, LocalStorage>,
+    live: Live,
+    session: Session,
+}
+
+impl BrowserNotifications {
+    /// Creates notifications that show nothing until they are started.
+    pub fn new(live: Live, session: Session) -> Self {
+        Self {
+            choice: GlobalSignal::new(Choice::default()),
+            permission: GlobalSignal::new(Permission::Unasked),
+            inner: StoredValue::new_local(Inner::default()),
+            page: StoredValue::new_local(None),
+            live,
+            session,
+        }
+    }
+
+    /// Returns the notifications of the page.
+    pub fn expect() -> Self {
+        expect_context()
+    }
+
+    /// Shows notifications while the calling component exists. `open` opens an address of the console, and `until`
+    /// returns a deadline in words.
+    pub fn start(self, open: impl Fn(&str) + 'static, until: fn(Timestamp) -> String) {
+        self.page.set_value(Some(Page { open: Rc::new(open), until }));
+        self.watch_sight();
+        let in_sight = window_event_listener_untyped("visibilitychange", move |_| self.watch_sight());
+        let leaves = window_event_listener_untyped("pagehide", move |_| self.clear());
+        let other_tab = window_event_listener(leptos::ev::storage, move |event| {
+            let own = self.owner().map(|owner| storage_key(&owner));
+            if own.is_some() && event.key() == own {
+                self.read();
+            }
+        });
+        // Another person's choice is not this one's, and nobody sees what concerns whoever has left.
+        let owner = Memo::new(move |_| self.session.me.with(|me| me.as_ref().map(|me| me.username.clone())));
+        Effect::new(move |_| {
+            owner.track();
+            self.clear();
+            self.read();
+        });
+        self.live.listen(move |message| self.hear(message));
+        on_cleanup(move || {
+            in_sight.remove();
+            leaves.remove();
+            other_tab.remove();
+            self.clear();
+        });
+    }
+
+    /// Changes what the person has chosen, and stores it. Returns whether that succeeded.
+    pub fn choose(self, choice: Choice) -> bool {
+        self.follow(choice);
+        self.owner().is_some_and(|owner| storage::write(&storage_key(&owner), &choice))
+    }
+
+    /// Finds out whether this browser can show notifications, without asking the person.
+    pub fn look(self) {
+        self.permission.set(permission());
+    }
+
+    /// Asks the browser for permission, which asks the person, unless it is known.
+    pub async fn ask(self) -> Permission {
+        if permission() == Permission::Unasked
+            && let Ok(asked) = Notification::request_permission()
+        {
+            // The answer is read below, also after a failure.
+            drop(JsFuture::from(asked).await);
+        }
+        self.look();
+        self.permission.get_untracked()
+    }
+
+    fn owner(self) -> Option<Username> {
+        self.session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()))
+    }
+
+    fn read(self) {
+        let choice = self.owner().and_then(|owner| storage::read(&storage_key(&owner)));
+        self.follow(choice.unwrap_or_default());
+    }
+
+    fn follow(self, choice: Choice) {
+        self.choice.set(choice);
+        if !choice.on {
+            self.clear();
+        }
+    }
+
+    /// Tells the other tabs whether this one is in sight.
+    fn watch_sight(self) {
+        self.inner.update_value(|inner| {
+            if document().hidden() {
+                inner.in_sight = None;
+            } else {
+                inner.in_sight = inner.in_sight.take().or_else(|| locks::share(IN_SIGHT));
+                inner.arrivals.look();
+            }
+        });
+    }
+
+    fn hear(self, message: &ServerMessage) {
+        if !self.choice.with_untracked(|choice| choice.on) {
+            return;
+        }
+        match message {
+            ServerMessage::Entry(entry) if entry.event.kind.is_review() => self.take(entry),
+            ServerMessage::Gone { review_id, .. } => self.end(*review_id),
+            // It is not known what has become of the others meanwhile.
+            ServerMessage::Resync | ServerMessage::Snapshot { .. } => self.clear(),
+            _ => {}
+        }
+    }
+
+    fn take(self, entry: &Entry) {
+        let Some(me) = untrack(|| self.session.principal()) else { return };
+        if let Some(id) = entry.event.review_id.filter(|id| self.knows(*id)) {
+            let is_over = |review: Review| !is_asked(&me, &review);
+            if entry.event.review().is_some_and(is_over) {
+                self.end(id);
+            }
+        }
+        if !document().hidden() || entry.event.actor.as_ref() == Some(&me.username) {
+            return;
+        }
+        let Some((Occasion::Requested, review, only)) = entry.event.announces() else { return };
+        if only.is_none_or(|only| only.contains(&me.username)) && is_asked(&me, &review) {
+            self.inner.update_value(|inner| inner.arrivals.arrive(Asked::of(&review)));
+            self.look_in(GATHER);
+        }
+    }
+
+    fn knows(self, id: ReviewId) -> bool {
+        self.inner.with_value(|inner| inner.arrivals.has(id) || inner.shown.contains_key(&id.to_string()))
+    }
+
+    fn end(self, id: ReviewId) {
+        self.inner.update_value(|inner| {
+            let counts_none = inner.arrivals.end(id);
+            inner.close(&id.to_string());
+            if counts_none {
+                inner.close(SEVERAL);
+            }
+        });
+    }
+
+    /// Closes what is shown, and forgets what waits.
+    fn clear(self) {
+        // It fails only if the page is gone too.
+        let _ = self.inner.try_update_value(|inner| {
+            for (_, (notification, _)) in inner.shown.drain() {
+                notification.close();
+            }
+            inner.arrivals = Arrivals::default();
+            inner.next = None;
+        });
+    }
+
+    /// Looks at what is due after this time, unless that is done sooner.
+    fn look_in(self, milliseconds: u32) {
+        self.inner.update_value(|inner| {
+            let look = move || {
+                self.inner.update_value(|inner| inner.next = None);
+                spawn_local(self.show_due());
+            };
+            inner.next = inner.next.take().or_else(|| Some(Timeout::new(milliseconds, look)));
+        });
+    }
+
+    async fn show_due(self) {
+        if !document().hidden() || locks::is_held(IN_SIGHT).await == Some(true) {
+            self.inner.update_value(|inner| inner.arrivals.look());
+            return;
+        }
+        let Some(page) = self.page.get_value() else { return };
+        let now = self.live.server_now();
+        let says_what = self.choice.with_untracked(|choice| choice.says_what);
+        let due = self.inner.try_update_value(|inner| inner.arrivals.due(now)).unwrap_or_default();
+        for shows in due {
+            let notice = match shows {
+                Shows::One(asked) => state::one(&asked, says_what, asked.expires_at.map(page.until)),
+                Shows::Several(count) => state::several(count),
+            };
+            self.show(notice, Rc::clone(&page.open));
+        }
+        if let Some(again) = self.inner.with_value(|inner| inner.arrivals.again_at()) {
+            let wait = (again.0 - now.0) / 1000;
+            self.look_in(u32::try_from(wait).unwrap_or(0).max(GATHER));
+        }
+    }
+
+    fn show(self, notice: Notice, open: Rc<dyn Fn(&str)>) {
+        let options = NotificationOptions::new();
+        options.set_tag(&notice.tag);
+        options.set_body(&notice.body);
+        // It fails where only a program without a page may show notifications.
+        let Ok(notification) = Notification::new_with_options(&notice.title, &options) else {
+            self.permission.set(Permission::Missing);
+            return;
+        };
+        let (tag, path) = (notice.tag.clone(), notice.path);
+        let click = Closure::<dyn Fn()>::new(move || {
+            drop(window().focus());
+            open(&path);
+            self.inner.with_value(|inner| inner.shown.get(&tag).map(|(notification, _)| notification.close()));
+        });
+        notification.set_onclick(Some(click.as_ref().unchecked_ref()));
+        self.inner.update_value(|inner| drop(inner.shown.insert(notice.tag, (notification, click))));
+    }
+}
+
+impl Inner {
+    fn close(&mut self, tag: &str) {
+        if let Some((notification, _)) = self.shown.remove(tag) {
+            notification.close();
+        }
+    }
+}
+
+fn permission() -> Permission {
+    let is_missing = || js_sys::Reflect::get(&window(), &"Notification".into()).is_ok_and(|class| class.is_undefined());
+    if !window().is_secure_context() {
+        return Permission::Insecure;
+    }
+    if is_missing() {
+        return Permission::Missing;
+    }
+    match Notification::permission() {
+        NotificationPermission::Granted => Permission::Granted,
+        NotificationPermission::Denied => Permission::Denied,
+        // Without permission, nothing is shown by this, but on Android it fails.
+        _ if Notification::new("").is_err_and(|error: JsValue| error.is_instance_of::<js_sys::TypeError>()) => {
+            Permission::Missing
+        }
+        _ => Permission::Unasked,
+    }
+}

@@ -1,0 +1,245 @@
+//! Notifications that the browser shows while nobody looks at the console: what they say, and when they are shown, so
+//! that many reviews at once make few of them.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use shared::definition::Severity;
+use shared::id::{ReviewId, Username};
+use shared::review::Review;
+use shared::time::Timestamp;
+
+use super::hidden::named;
+use super::sentences::sentence;
+use super::words;
+
+/// The number of notifications that are shown one by one before the others are counted in one.
+const ONE_BY_ONE: usize = 3;
+/// The shortest time from then on between two notifications, in microseconds, and the pause that ends this.
+const PAUSE: i64 = 10_000_000;
+
+/// What a person has chosen for this browser.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Whether notifications are shown.
+    pub on: bool,
+    /// Whether they say what is asked. Others may see the screen, so it is off at first.
+    pub says_what: bool,
+}
+
+/// The key under which the browser stores a person's choice.
+pub fn storage_key(owner: &Username) -> String {
+    format!("countersign.browser-notifications.{owner}")
+}
+
+/// What a notification says of a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub id: ReviewId,
+    severity: Severity,
+    title: String,
+    from: String,
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Asked {
+    /// Reads a review. Its texts are those of agents, so hidden characters in them are named, and long ones cut.
+    pub fn of(review: &Review) -> Self {
+        let flow = review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string));
+        let from = flow.unwrap_or_else(|| words::asker(review));
+        Self {
+            id: review.id,
+            severity: review.stakes.severity,
+            title: words::cut(&named(&review.title)),
+            from: words::cut(&named(&from)),
+            expires_at: review.expires_at,
+        }
+    }
+}
+
+/// A notification of the browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Notifications of all tabs with one tag replace each other.
+    pub tag: String,
+    pub title: String,
+    pub body: String,
+    /// The address that a click opens.
+    pub path: String,
+}
+
+/// The notification of one review. `until` is its deadline in words.
+pub fn one(asked: &Asked, says_what: bool, until: Option<String>) -> Notice {
+    let severity = sentence(asked.severity.as_str());
+    let (title, body) = if says_what {
+        let until = until.map(|until| format!(" · until {until}")).unwrap_or_default();
+        (format!("{severity} · {}", asked.title), format!("{}{until}", asked.from))
+    } else {
+        (format!("A review waits for you · {severity}"), String::new())
+    };
+    Notice { tag: asked.id.to_string(), title, body, path: format!("/reviews/{}", asked.id) }
+}
+
+/// The tag of the notification that counts reviews.
+pub const SEVERAL: &str = "countersign.reviews";
+
+/// The notification that counts reviews.
+pub fn several(count: usize) -> Notice {
+    let title = match count {
+        1 => "Another review waits for you".to_owned(),
+        count => format!("{count} more reviews wait for you"),
+    };
+    Notice { tag: SEVERAL.to_owned(), title, body: String::new(), path: "/inbox".to_owned() }
+}
+
+/// What is to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shows {
+    One(Asked),
+    /// So many reviews.
+    Several(usize),
+}
+
+/// The reviews that have arrived and are not shown yet.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    waiting: Vec<Asked>,
+    /// The reviews that the notification of several counts.
+    counted: BTreeSet<ReviewId>,
+    /// When the last notification was shown, and how many one by one since a pause.
+    last: Option<Timestamp>,
+    shown: usize,
+    /// Whether reviews had to wait since then.
+    holds: bool,
+}
+
+impl Arrivals {
+    /// Notes a review that has arrived.
+    pub fn arrive(&mut self, asked: Asked) {
+        self.waiting.retain(|other| other.id != asked.id);
+        self.waiting.push(asked);
+    }
+
+    /// Whether this review waits or is counted.
+    pub fn has(&self, id: ReviewId) -> bool {
+        self.counted.contains(&id) || self.waiting.iter().any(|asked| asked.id == id)
+    }
+
+    /// Notes that a review is over, or somebody else's. Returns whether the notification of several counts no review any
+    /// more.
+    pub fn end(&mut self, id: ReviewId) -> bool {
+        self.waiting.retain(|other| other.id != id);
+        self.counted.remove(&id) && self.counted.is_empty()
+    }
+
+    /// Drops what waits, because the person looks at the console.
+    pub fn look(&mut self) {
+        self.waiting.clear();
+        self.holds = false;
+    }
+
+    /// What is to be shown at `now`.
+    pub fn due(&mut self, now: Timestamp) -> Vec<Shows> {
+        let quiet = self.last.is_none_or(|last| now.0 - last.0 >= PAUSE);
+        if quiet && !self.holds {
+            self.shown = 0;
+        }
+        let mut shows = Vec::new();
+        if !self.holds {
+            let room = (ONE_BY_ONE - self.shown).min(self.waiting.len());
+            shows.extend(self.waiting.drain(..room).map(Shows::One));
+            self.shown += room;
+        }
+        self.holds = !self.waiting.is_empty();
+        if quiet && self.holds && shows.is_empty() {
+            self.counted.extend(self.waiting.drain(..).map(|asked| asked.id));
+            self.holds = false;
+            shows.push(Shows::Several(self.counted.len()));
+        }
+        if !shows.is_empty() {
+            self.last = Some(now);
+        }
+        shows
+    }
+
+    /// When to ask again what is to be shown; `None` if nothing waits.
+    pub fn again_at(&self) -> Option<Timestamp> {
+        self.last.filter(|_| self.holds).map(|last| Timestamp(last.0 + PAUSE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::state::fixtures::review;
+
+    fn asked(number: u32) -> Asked {
+        let review = review(1, 1, json!({}));
+        Asked { id: ReviewId(format!("00000000-0000-0000-0000-{number:012}").parse().unwrap()), ..Asked::of(&review) }
+    }
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp(seconds * 1_000_000)
+    }
+
+    fn arrive(arrivals: &mut Arrivals, numbers: std::ops::Range<u32>) {
+        numbers.for_each(|number| arrivals.arrive(asked(number)));
+    }
+
+    #[test]
+    fn after_the_third_they_are_counted_in_one_every_ten_seconds() {
+        let mut arrivals = Arrivals::default();
+        arrive(&mut arrivals, 0..5);
+        assert_eq!(arrivals.due(at(0)), [0, 1, 2].map(|number| Shows::One(asked(number))));
+        assert_eq!(arrivals.again_at(), Some(at(10)));
+        arrive(&mut arrivals, 5..7);
+        assert_eq!(arrivals.due(at(4)), []);
+        assert_eq!(arrivals.due(at(10)), [Shows::Several(4)]);
+        assert_eq!(arrivals.again_at(), None, "nothing waits");
+        // The burst goes on, and the count grows.
+        arrive(&mut arrivals, 7..8);
+        assert_eq!(arrivals.due(at(12)), []);
+        assert_eq!(arrivals.due(at(20)), [Shows::Several(5)]);
+        // After a pause, reviews are shown one by one again.
+        arrive(&mut arrivals, 8..9);
+        assert_eq!(arrivals.due(at(30)), [Shows::One(asked(8))]);
+    }
+
+    #[test]
+    fn what_is_over_is_neither_shown_nor_counted() {
+        let mut arrivals = Arrivals::default();
+        arrive(&mut arrivals, 0..6);
+        assert!(!arrivals.end(asked(1).id), "it was not shown");
+        assert_eq!(arrivals.due(at(0)), [0, 2, 3].map(|number| Shows::One(asked(number))));
+        arrivals.end(asked(4).id);
+        assert_eq!(arrivals.due(at(10)), [Shows::Several(1)]);
+        assert!(arrivals.end(asked(5).id), "the notification counts none any more");
+        assert!(!arrivals.end(asked(5).id));
+    }
+
+    #[test]
+    fn nothing_waits_for_who_has_looked() {
+        let mut arrivals = Arrivals::default();
+        arrive(&mut arrivals, 0..5);
+        arrivals.due(at(0));
+        arrivals.look();
+        assert_eq!((arrivals.again_at(), arrivals.due(at(20))), (None, Vec::new()));
+        arrive(&mut arrivals, 5..6);
+        assert_eq!(arrivals.due(at(20)), [Shows::One(asked(5))]);
+    }
+
+    #[test]
+    fn it_says_what_is_asked_only_on_request_and_hides_nothing() {
+        let hostile = format!("Pay\u{202e}evoli {}", "x".repeat(500));
+        let review = review(1, 1, json!({ "title": hostile, "flow_title": "Refunds", "severity": "high" }));
+        let notice = one(&Asked::of(&review), false, Some("14:05".into()));
+        assert_eq!((notice.title.as_str(), notice.body.as_str()), ("A review waits for you · High", ""));
+        let notice = one(&Asked::of(&review), true, Some("14:05".into()));
+        assert!(notice.title.starts_with("High · Pay[RLO]evoli xxx"), "{}", notice.title);
+        assert!(notice.title.chars().count() < 140, "{}", notice.title);
+        assert_eq!(notice.body, "Refunds · until 14:05");
+        assert_eq!(notice.path, format!("/reviews/{}", review.id));
+    }
+}

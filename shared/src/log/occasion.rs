@@ -1,0 +1,39 @@
+//! Of what an entry notifies people, and whom: one rule for the messages of the server and for the notifications of the
+//! browser.
+
+use serde::Deserialize;
+
+use super::{EntryKind, Event, ReviewChange};
+use crate::access::{Act, Principal, access};
+use crate::id::Username;
+use crate::notification::Occasion;
+use crate::review::Review;
+
+impl Event {
+    /// Returns the occasion for which the event notifies, its review, and the people to notify; `None` for everyone who
+    /// may decide it now, as after an escalation. If a review was delegated, or given back by somebody who can no longer
+    /// decide it, only those are notified who have it now.
+    pub fn announces(&self) -> Option<(Occasion, Review, Option<Vec<Username>>)> {
+        if self.kind != EntryKind::ReviewUpdated {
+            return Some((self.kind.occasion()?, self.review()?, None));
+        }
+        match ReviewChange::deserialize(&self.data).ok()? {
+            ReviewChange::Delegated { .. } => {
+                let review = self.review()?;
+                let to = review.delegations.last()?.to.clone();
+                Some((Occasion::Requested, review, Some(vec![to])))
+            }
+            ReviewChange::Voters { given_back, .. } if !given_back.is_empty() => {
+                Some((Occasion::Requested, self.review()?, Some(given_back)))
+            }
+            ReviewChange::Escalated { .. } => Some((Occasion::Requested, self.review()?, None)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a person is asked: the review is pending, they may decide it, and have not voted on it.
+pub fn is_asked(principal: &Principal, review: &Review) -> bool {
+    let voted = review.decisions.iter().any(|decision| decision.by == principal.username);
+    review.is_pending() && !voted && access(principal, Act::Decide(review)).is_allowed()
+}
