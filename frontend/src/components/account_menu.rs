@@ -159,6 +159,8 @@ pub fn AccountMenu(
                 {move || words::initials(&name().unwrap_or_default())}
             </button>
             <span class="state" role="status">{move || state().0}</span>
+            // On a phone, where it stands among the names of pages, unless the connection needs the place.
+            <span class="state name" aria-hidden="true">"Account"</span>
             <Show when=move || open.get()>
                 <div class="veil" on:click=move |_| open.set(false)></div>
                 <div class="menu" id="account" role="group" aria-label="Account and settings">

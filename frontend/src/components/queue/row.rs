@@ -136,6 +136,11 @@ pub fn QueueRow(
         // The mark of a draft needs a word beside it.
         if detail.is_empty() && here.with(|here| here.drafted) { "your draft".to_owned() } else { detail }
     };
+    // Such a review waits in vain until somebody changes something, so it stands out.
+    let stuck = Memo::new(move |_| {
+        let is_stuck = |row: &InboxRow| row.review.problem.is_some() && row.review.is_pending() && !row.gone;
+        row.with(|row| row.as_ref().is_some_and(is_stuck))
+    });
     let mark = move || {
         row.with(|row| {
             let resolution = row.as_ref().and_then(|row| row.review.resolution.as_ref())?;
@@ -180,7 +185,7 @@ pub fn QueueRow(
                     {move || inert(&title.get())}
                 </b>
                 <span class=move || if time().is_some_and(|time| time.1) { "t soon" } else { "t" }>
-                    {move || time().map(|time| time.0)}
+                    {move || time().map(|time| view! { {time.0}{time.2.then(|| view! { <span class="sr">" left"</span> })} })}
                 </span>
                 <p>
                     <span class="cut">{move || inert(&flow.get())}</span>
@@ -189,6 +194,7 @@ pub fn QueueRow(
                 <span class="m">
                     {move || here.with(|here| here.unsent).then(|| view! { <span class="unsent-mark">"not sent"</span>" " })}
                     {move || here.with(|here| here.drafted).then(|| view! { <span class="accent" title="You have a draft here"><Glyph icon=icondata::LuPencil />" "</span> })}
+                    {move || stuck.get().then(|| view! { <span class="stuck">"nobody can decide this"</span>" · " })}
                     {move || inert(&more())}
                 </span>
             </a>
@@ -202,15 +208,19 @@ fn subline(review: &Review) -> String {
     flow.unwrap_or_else(|| words::asker(review))
 }
 
-/// The time at the right of the row, and whether it is urgent.
-fn time(row: &InboxRow, now: Timestamp) -> (String, bool) {
+/// The time at the right of the row, whether it is urgent, and whether it is the time left.
+fn time(row: &InboxRow, now: Timestamp) -> (String, bool, bool) {
     let review = &row.review;
     if let Some(resolution) = &review.resolution {
-        return (words::ago(now, resolution.at), false);
+        return (words::ago(now, resolution.at), false, false);
     }
     match review.expires_at {
-        Some(at) => (words::left(now, at).unwrap_or_else(|| "time is up".into()), at < now.after(SOON)),
-        None => (words::ago(now, review.created_at), false),
+        Some(at) => {
+            let left = words::left(now, at);
+            let is_left = left.is_some();
+            (left.unwrap_or_else(|| "time is up".into()), at < now.after(SOON), is_left)
+        }
+        None => (words::ago(now, review.created_at), false, false),
     }
 }
 
@@ -227,9 +237,6 @@ fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestam
         return review.status.as_str().to_owned();
     }
     let mut parts = Vec::new();
-    if review.problem.is_some() {
-        parts.push("nobody can decide this".to_owned());
-    }
     if let Some(claim) = review.claimed_by.as_ref().filter(|claim| claim.until > now) {
         parts.push(if me == Some(claim.by.as_str()) {
             "claimed by you".to_owned()
