@@ -1,4 +1,4 @@
-//! Notifications of the browser: only for who wants them, only while nobody looks, few of them, and none decides.
+//! Notifications of the browser: only for those who want them, only while nobody looks, few of them, and none decides.
 
 use serde_json::{Value, json};
 use shared::review::Review;

@@ -27,7 +27,7 @@ async fn get(caller: Caller) -> Result<Json<Views>> {
 async fn put(write: Write, body::Json { value, digest }: body::Json<Views>) -> Result<Json<Views>> {
     let username = write.caller.principal().username.clone();
     let views = checked(value)?;
-    let saved = Views { revision: views.revision + 1, ..views.clone() };
+    let saved = Views { revision: views.revision.saturating_add(1), ..views.clone() };
     write.commit(digest, store::Operation::SaveViews { username, views: Box::new(views) }).await?;
     Ok(Json(saved))
 }

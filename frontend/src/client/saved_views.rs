@@ -66,7 +66,8 @@ impl SavedViews {
     }
 
     fn keep(self, owner: Username, views: Views) {
-        let known = |(known, before): &(Username, Views)| *known == owner && *before == views;
+        // Revisions only grow: what was asked for before a change and arrives after it is older.
+        let known = |(known, before): &(Username, Views)| *known == owner && before.revision >= views.revision;
         if !self.loaded.with_untracked(|loaded| loaded.as_ref().is_some_and(known)) {
             self.loaded.set(Some((owner, views)));
         }

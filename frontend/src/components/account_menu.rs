@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use super::commands::{Command, Commands};
 use super::focus::focus_on;
 use super::glyph::Glyph;
-use super::shortcuts;
+use super::shortcuts::{self, is_mac};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Live, Session, Workspace, use_api};
 use crate::state::drafts::Drafts;
@@ -123,6 +123,12 @@ pub fn AccountMenu(
         to.set(true);
     };
     let commands = Commands::expect();
+    // The palette opens above the menu, which would take its Escape.
+    Effect::new(move |_| {
+        if commands.open.get() {
+            open.set(false);
+        }
+    });
     commands.offer(Section::Everywhere, move || {
         let themes = THEMES.into_iter().filter(|(choice, ..)| *choice != theme.get_untracked());
         let themes = themes.map(|(choice, label, _)| Command::new(format!("Theme: {label}"), move || wear(choice)));
@@ -192,7 +198,7 @@ pub fn AccountMenu(
                     <button on:click=move |_| give_way(commands.open)>
                         <Glyph icon=icondata::LuCommand />
                         <span class="grow">"All commands"</span>
-                        <kbd aria-hidden="true">{COMMANDS.keys}</kbd>
+                        <kbd aria-hidden="true">{if is_mac() { "⌘ K" } else { COMMANDS.keys }}</kbd>
                     </button>
                     <button on:click=move |_| give_way(help)>
                         <Glyph icon=icondata::LuKeyboard />

@@ -17,6 +17,11 @@ const TEXT: &str =
 /// The message for a person who goes on typing after the field has gone.
 const CLOSED: &str = "The field you were typing in has closed. Press Esc or click anywhere to use keyboard shortcuts.";
 
+/// Whether this is a Mac, where ⌘ takes the place of Ctrl.
+pub fn is_mac() -> bool {
+    window().navigator().platform().is_ok_and(|platform| platform.contains("Mac"))
+}
+
 /// Whether keys without a modifier are shortcuts in this browser.
 pub fn are_on() -> bool {
     storage::read(STORAGE_KEY).unwrap_or(true)

@@ -132,9 +132,10 @@ impl Arrivals {
         self.counted.remove(&id) && self.counted.is_empty()
     }
 
-    /// Drops what waits, because the person looks at the console.
+    /// Drops what waits and what was counted, because the person looks at the console.
     pub fn look(&mut self) {
         self.waiting.clear();
+        self.counted.clear();
         self.holds = false;
     }
 
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_for_who_has_looked() {
+    fn nothing_waits_for_those_who_have_looked() {
         let mut arrivals = Arrivals::default();
         arrive(&mut arrivals, 0..5);
         arrivals.due(at(0));

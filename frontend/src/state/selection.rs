@@ -8,7 +8,7 @@ use shared::id::ReviewId;
 use shared::review::{Review, ReviewKind};
 
 use super::outbox::Stage;
-use super::verdict::Intent;
+use super::verdict::{Intent, keys};
 
 /// The most reviews that can be selected: their page shows the whole content of each.
 pub const MOST: usize = 20;
@@ -94,7 +94,7 @@ pub fn choices(review: &Review) -> Vec<PlainChoice> {
             ChoiceKind::Stop => false,
             ChoiceKind::Correct => return None,
         };
-        let usual = first(accepts).is_some_and(|first| first.id == option.id);
+        let usual = first(accepts).is_some_and(|first| first.id == option.id) && (!accepts || keys::prefers_one(review));
         Some(PlainChoice { intent: Intent::Choose(option.id.clone()), accepts, usual })
     });
     let all_allow = |kind: ActionKind| {
@@ -170,6 +170,14 @@ impl Selection {
     /// Removes a review.
     pub fn remove(&mut self, id: ReviewId) {
         self.all.retain(|one| one.id != id);
+        self.drop_note();
+    }
+
+    /// Drops the note once nothing is selected: it was written for these reviews, and not for the next ones.
+    fn drop_note(&mut self) {
+        if self.all.is_empty() {
+            self.note.clear();
+        }
     }
 
     /// Removes all reviews and the note.
@@ -206,6 +214,7 @@ impl Selection {
         }
         if !on_page {
             self.all.retain(|one| one.ticked);
+            self.drop_note();
         }
     }
 }

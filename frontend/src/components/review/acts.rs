@@ -2,12 +2,14 @@
 
 use shared::definition::ChoiceKind;
 use shared::review::{ActionType, Review, ReviewOption};
+use shared::time::Timestamp;
 
 use leptos::prelude::*;
 
 use super::pane::Pane;
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
+use crate::state::outbox::held_until;
 use crate::state::sentences::listed;
 use crate::state::verdict::{self, Intent, keys};
 use crate::state::{action_words, calls, effects, guardrail_notes, votes};
@@ -174,4 +176,11 @@ pub fn acts_of(pane: Pane, review: &Review, draft: &Draft) -> Vec<Act> {
 /// A text with a full stop at its end, unless it ends with punctuation.
 pub fn sentence_end(text: &str) -> String {
     if text.is_empty() || text.ends_with(['.', '?', '!', '…', '”']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// How long the decision could be undone if it were made now, as a sentence. The time may be short, as it ends before
+/// the deadline.
+pub fn time_to_undo(review: &Review, now: Timestamp) -> String {
+    let seconds = (held_until(review, now).0 - now.0) / 1_000_000;
+    if seconds > 0 { format!(" {seconds}\u{a0}s to undo before it is sent.") } else { " Sent at once.".to_owned() }
 }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use shared::definition::ChoiceKind;
 
-use super::acts::{acts, sentence_end};
+use super::acts::{acts, sentence_end, time_to_undo};
 use super::note_field::NoteField;
 use super::option_form::OptionForm;
 use super::pane::Pane;
@@ -14,7 +14,6 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::listeners::while_shown;
 use crate::state::option_fields::PLACE;
-use crate::state::outbox::held_until;
 use crate::state::verdict::Intent;
 
 /// The bar at the bottom.
@@ -80,12 +79,6 @@ fn Acts(pane: Pane) -> impl IntoView {
         }
     };
     let live = Live::expect();
-    // The time to undo may be short, as it ends before the deadline.
-    let undo = move || {
-        let now = live.now.get();
-        let seconds = pane.review.with(|review| held_until(review, now).0 - now.0) / 1_000_000;
-        if seconds > 0 { format!(" {seconds}\u{a0}s to undo before it is sent.") } else { " Sent at once.".to_owned() }
-    };
     let what = move || {
         all.with(|all| {
             let act = about.get().and_then(|about| all.iter().find(|act| act.intent == about)).or_else(|| all.first());
@@ -96,7 +89,7 @@ fn Acts(pane: Pane) -> impl IntoView {
             let then = match act {
                 Some(act) if act.barred.is_some() => String::new(),
                 Some(act) if act.opens => " Opens its form; nothing is sent yet.".to_owned(),
-                _ => undo(),
+                _ => pane.review.with(|review| time_to_undo(review, live.now.get())),
             };
             format!("{whose}{}{lost}{then}", sentence_end(&does)).trim_start().to_owned()
         })

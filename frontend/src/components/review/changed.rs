@@ -1,7 +1,11 @@
 //! Notices that the content has changed since the person read it, and of what was asked for in the previous round.
 //! Nothing can be decided before the person has looked at a change.
 
+use std::sync::Arc;
+
 use leptos::prelude::*;
+use shared::review::Review;
+use shared::run::Report;
 
 use super::pane::Pane;
 use crate::client::Session;
@@ -9,6 +13,20 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::state::drafts::Draft;
 use crate::state::{changes, earlier};
+
+/// Finds the previous round of the review in the report of its run, for [`LastRound`] and the differences to it.
+pub fn find_round(pane: Pane, report: Memo<Option<Report>>) {
+    Effect::new(move |_| {
+        let round = report.with(|report| {
+            let reviews = &report.as_ref()?.reviews;
+            pane.review.with(|review| earlier::round(review, reviews).map(|round| Arc::new(round.clone())))
+        });
+        let id = |round: &Option<Arc<Review>>| round.as_ref().map(|round| round.id);
+        if pane.round.with_untracked(id) != id(&round) {
+            pane.round.set(round);
+        }
+    });
+}
 
 /// The correction that was asked for in the previous round.
 #[component]

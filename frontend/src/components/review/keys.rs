@@ -64,8 +64,18 @@ fn decisions(pane: Pane) -> Vec<Command> {
     let all = acts(pane).into_iter().enumerate().filter(|(_, act)| act.barred.is_none());
     let command = |(at, act): (usize, Act)| {
         let then = if is_critical { "Goes to the button.".to_owned() } else { act.does };
-        let (intent, button) = (act.intent, format!("button:nth-of-type({})", at + 1));
-        Command::new(act.says, move || choose(pane, &intent, button.clone())).key(act.key).then(then)
+        let (opens, intent, button) = (act.opens, act.intent, format!("button:nth-of-type({})", at + 1));
+        // What the button would do: a filled form is sent, and not opened again.
+        let run = move || {
+            if is_critical {
+                focus_on(format!(".acts {button}"));
+            } else if opens {
+                pane.press(&intent);
+            } else {
+                pane.decide(&intent);
+            }
+        };
+        Command::new(act.says, run).key(act.key).then(then)
     };
     all.map(command).collect()
 }

@@ -5,6 +5,7 @@ mod action;
 mod acts;
 mod bar;
 mod changed;
+mod choices;
 mod content;
 mod context;
 mod form;

@@ -2,7 +2,6 @@
 //! like one on the review's own page, and has a result of its own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use leptos::html;
 use leptos::prelude::*;
@@ -10,28 +9,29 @@ use shared::error::Code;
 use shared::id::ReviewId;
 use shared::review::Review;
 
-use super::acts::{Act, acts_of};
 use super::bar::General;
-use super::changed::Changed;
+use super::changed::{Changed, LastRound, find_round};
+use super::choices::Choices;
 use super::content::Content;
 use super::context::{CommentList, Context};
 use super::head::{Due, facts};
 use super::load::OpenedReview;
 use super::pane::Pane;
 use super::progress::Progress;
+use super::sent::SentWithIt;
 use super::standing::{ClaimedByOther, PausedSince, Votes, Why};
-use crate::client::{Live, Workspace};
+use crate::client::{Live, Workspace, use_api};
 use crate::components::arrival;
 use crate::components::autosize::grow_once_shown;
 use crate::components::button::Button;
 use crate::components::glyph::Glyph;
-use crate::components::inert::{inert, inert_code, named};
+use crate::components::inert::{inert, named};
+use crate::components::notice::Notifier;
 use crate::components::selecting::Selecting;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::state::drafts::Draft;
 use crate::state::inbox::InboxRow;
 use crate::state::selection::{Choice, PlainChoice, Selection, Standing, choices, summary};
-use crate::state::verdict::Intent;
 use crate::state::words;
 
 /// The panes on the page.
@@ -124,10 +124,10 @@ fn Together(selecting: Selecting, back: Callback<()>) -> impl IntoView {
 fn Held(held: Memo<Vec<ReviewId>>) -> impl IntoView {
     let workspace = Workspace::expect();
     let says = move || words::count(held.with(Vec::len), "decision is", "decisions are");
+    let notifier = Notifier::expect();
     let undo = move |_| {
-        for id in held.get_untracked() {
-            workspace.undo(id);
-        }
+        let undone = held.get_untracked().into_iter().filter_map(|id| workspace.undo(id)).count();
+        notifier.say(format!("{} undone.", words::count(undone, "decision", "decisions")));
     };
     view! {
         <div class="stage" role="status">
@@ -207,7 +207,7 @@ fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
 }
 
 /// The draft of a decision that has nothing but a note.
-fn draft_of(review: &Review, note: String) -> Draft {
+pub fn draft_of(review: &Review, note: String) -> Draft {
     Draft { revision: review.revision, text: note, ..Draft::default() }
 }
 
@@ -273,6 +273,9 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, selecting: Selecting,
     let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
     let from = Memo::new(move |_| pane.review.with(|review| from(review)));
     let commented = Memo::new(move |_| pane.review.with(|review| !review.comments.is_empty()));
+    let can_decide =
+        Memo::new(move |_| row.with(|row| row.as_ref().map(|row| selecting.standing(row))) == Some(Standing::Open));
+    load_round(pane);
     view! {
         <div class="facts">
             <span class="cut">{move || inert(&from.get())}</span>
@@ -280,7 +283,9 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, selecting: Selecting,
             <Due pane=pane />
         </div>
         <Changed pane=pane />
+        <LastRound pane=pane />
         <Content pane=pane />
+        <SentWithIt pane=pane />
         <div class="context">
             <Context pane=pane />
             <Show when=move || commented.get()>
@@ -292,7 +297,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, selecting: Selecting,
             <Progress pane=pane />
             <PausedSince pane=pane />
             <Why pane=pane />
-            <ClaimedByOther pane=pane />
+            <Show when=move || can_decide.get()><ClaimedByOther pane=pane /></Show>
             <General pane=pane />
             <Choices pane selecting row />
         </div>
@@ -300,86 +305,18 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, selecting: Selecting,
     .into_any()
 }
 
+/// Loads the report of the run if the review is not its node's first, so that the previous round can be shown.
+fn load_round(pane: Pane) {
+    let is_later = |review: &Review| review.visit.is_some_and(|visit| visit > 1);
+    let run = pane.review.with_untracked(|review| review.run_id.filter(|_| is_later(review)));
+    let Some(run) = run else { return };
+    let api = use_api();
+    let loaded = LocalResource::new(move || async move { api.report(run).await.ok() });
+    find_round(pane, Memo::new(move |_| loaded.get().flatten()));
+}
+
 /// The flow that asks, or who asks without one.
 fn from(review: &Review) -> String {
     let flow = review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string));
     flow.unwrap_or_else(|| words::asker(review))
-}
-
-/// The decisions to choose from, or why there are none.
-#[component]
-fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) -> impl IntoView {
-    let selection = selecting.selection;
-    let id = pane.id;
-    let refusal = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| selecting.refusal(row))));
-    let undecided = Memo::new(move |_| pane.is_undecided());
-    let acts = Memo::new(move |_| {
-        let note = selection.with(|selection| selection.note.clone());
-        let review: Arc<Review> = pane.review.get();
-        let plain = choices(&review);
-        let is_plain = |act: &Act| plain.iter().any(|choice| choice.intent == act.intent);
-        let accepts = |act: &Act| plain.iter().any(|choice| choice.intent == act.intent && choice.accepts);
-        let acts = acts_of(pane, &review, &draft_of(&review, note)).into_iter().filter(is_plain);
-        acts.map(|act| (accepts(&act), act)).collect::<Vec<_>>()
-    });
-    let chosen = Memo::new(move |_| selection.with(|selection| Some(selection.choice(id)?.intent.clone())));
-    let changed = Memo::new(move |_| pane.has_changed());
-    let choose = move |intent: &Intent| {
-        if !changed.get_untracked() {
-            let choice =
-                Choice { intent: intent.clone(), revision: pane.review.with_untracked(|review| review.revision) };
-            let choice = Some(choice).filter(|choice| chosen.get_untracked().as_ref() != Some(&choice.intent));
-            selection.update(|selection| selection.choose(id, choice));
-        }
-    };
-    let does = move || match chosen.get() {
-        _ if changed.get() => "Look at the change first.".to_owned(),
-        Some(intent) => acts.with(|acts| {
-            acts.iter().find(|(_, act)| act.intent == intent).map(|(_, act)| act.does.clone()).unwrap_or_default()
-        }),
-        None => "Nothing is chosen.".to_owned(),
-    };
-    let buttons = move || {
-        let button = |(accepts, act): (bool, Act)| {
-            let (intent, own) = (act.intent.clone(), act.intent);
-            let is = Memo::new(move |_| chosen.with(|chosen| chosen.as_ref() == Some(&own)));
-            view! {
-                <button
-                    type="button"
-                    class=if accepts { "b yes" } else { "b no" }
-                    title=named(&act.does)
-                    aria-pressed=move || is.get().to_string()
-                    aria-disabled=move || changed.get().to_string()
-                    on:click=move |_| choose(&intent)
-                >
-                    <Show when=move || is.get()><Glyph icon=icondata::LuCheck /></Show>
-                    <span>{inert(&act.says)}</span>
-                </button>
-            }
-        };
-        acts.get().into_iter().map(button).collect_view()
-    };
-    move || match refusal.get() {
-        None => Some(
-            view! {
-                <div class="acts" role="group" aria-label="Your decision" class:blocked=changed>
-                    {buttons}
-                    <span class="what">{move || inert_code(&does())}</span>
-                </div>
-            }
-            .into_any(),
-        ),
-        // Otherwise, the progress of the decision or the outcome says it.
-        Some(reason) if undecided.get() => Some(
-            view! {
-                <p class="banner">
-                    <Glyph icon=icondata::LuInfo />
-                    <span class="grow">"It cannot be decided together with others: "{reason}"."</span>
-                    <a class="b sm" href=format!("/reviews/{id}")>"Open"</a>
-                </p>
-            }
-            .into_any(),
-        ),
-        Some(_) => None,
-    }
 }

@@ -9,9 +9,6 @@ use super::value::texts;
 use crate::components::focus::focus_on;
 use crate::state::sent::{self, Sent};
 
-/// A selector for the first of the cards.
-const CARD: &str = ".card.sent";
-
 /// Texts and values as a list, with their titles.
 pub fn sent(all: &[Sent]) -> AnyView {
     texts(all.iter().map(|sent| (&sent.title, &sent.value)))
@@ -25,7 +22,7 @@ pub fn SentWithIt(pane: Pane) -> impl IntoView {
         let card = |(title, all): (String, Vec<Sent>)| {
             let name = title.clone();
             view! {
-                <section class="card sent" tabindex="-1" aria-label=name>
+                <section class="card sent" data-review=pane.id.to_string() tabindex="-1" aria-label=name>
                     <header><b>{title}</b></header>
                     {sent(&all)}
                 </section>
@@ -39,9 +36,10 @@ pub fn SentWithIt(pane: Pane) -> impl IntoView {
 #[component]
 pub fn ReadIt(pane: Pane) -> impl IntoView {
     let has_card = Memo::new(move |_| pane.review.with(|review| !cards(review).is_empty()));
+    let read = move |_| focus_on(format!(".card.sent[data-review='{}']", pane.id));
     move || {
         has_card.get().then(|| {
-            view! { <button type="button" class="link" on:click=move |_| focus_on(CARD)>"See all that was sent"</button>" " }
+            view! { <button type="button" class="link" on:click=read>"See all that was sent"</button>" " }
         })
     }
 }

@@ -1,14 +1,13 @@
 //! The column beside the content: why the person is asked, the position of the run, earlier and later steps, and the
 //! comments.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 use shared::api::NewComment;
 use shared::review::Review;
 use shared::run::{Report, Run, StepStatus};
 use shared::time::Timestamp;
 
+use super::changed::find_round;
 use super::context::{CommentList, Context};
 use super::pane::Pane;
 use super::took::Took;
@@ -19,7 +18,7 @@ use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::time::Ago;
 use crate::state::outcomes::{self, Quotes};
-use crate::state::{earlier, words};
+use crate::state::words;
 
 /// The kinds of steps that are not listed: reviews are listed by their resolution, and the others only move values.
 const QUIET: &[&str] = &["human", "set", "router"];
@@ -59,18 +58,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let report = Memo::new(move |known: Option<&Option<Report>>| {
         loaded.with(|loaded| loaded.as_ref()?.as_ref()?.1.clone()).or_else(|| known.cloned().flatten())
     });
-    Effect::new(move |_| {
-        let round = report.with(|report| {
-            pane.review
-                .with(|review| earlier::round(review, &report.as_ref()?.reviews).map(|round| Arc::new(round.clone())))
-        });
-        if pane
-            .round
-            .with_untracked(|known| known.as_ref().map(|known| known.id) != round.as_ref().map(|round| round.id))
-        {
-            pane.round.set(round);
-        }
-    });
+    find_round(pane, report);
     let version =
         Memo::new(move |_| run.with(|run| run.as_ref().map(|run| (run.summary.flow.clone(), run.summary.version))));
     let flow = LocalResource::new(move || {

@@ -122,7 +122,7 @@ fn Row(rows: Rows, key: usize) -> impl IntoView {
     let label = move |what: &'static str| Signal::derive(move || Some(format!("{what} “{}”", named(&name.get()))));
     view! {
         <li>
-            <input class="input" maxlength=MAX_VIEW_NAME.to_string() aria-label="Name" prop:value=name on:input=rename />
+            <input class="input" maxlength=MAX_VIEW_NAME.to_string() aria-label=move || format!("Name of view {}", index.get() + 1) prop:value=name on:input=rename />
             <Button class="b ghost icon" off=is_first label=label("Move up") press=up><Glyph icon=icondata::LuArrowUp /></Button>
             <Button class="b ghost icon" off=is_last label=label("Move down") press=down><Glyph icon=icondata::LuArrowDown /></Button>
             <button type="button" class="b ghost icon" aria-label=label("Remove") on:click=remove><Glyph icon=icondata::LuTrash2 /></button>

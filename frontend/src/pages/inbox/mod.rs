@@ -66,7 +66,10 @@ pub fn InboxPage() -> impl IntoView {
         list.begin_at_top();
     }
     keep_current(query);
-    open_default_view(query, Callback::new(move |filter| go(INBOX, &filter, true)));
+    let untouched = move || {
+        at.get_untracked().is_none() && selecting.selection.with_untracked(|selection| selection.shown().is_empty())
+    };
+    open_default_view(query, untouched, Callback::new(move |filter| go(INBOX, &filter, true)));
     Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
     on_cleanup(move || live.inbox.update(Inbox::leave));
 
@@ -137,7 +140,11 @@ pub fn InboxPage() -> impl IntoView {
 }
 
 /// Opens the inbox with the person's default view, unless the address says something else, or they come back.
-fn open_default_view(query: Memo<ReviewQuery>, open: Callback<ReviewQuery>) {
+fn open_default_view(
+    query: Memo<ReviewQuery>,
+    untouched: impl Fn() -> bool + 'static,
+    open: Callback<ReviewQuery>,
+) {
     let saved = SavedViews::expect();
     saved.load();
     let location = use_location();
@@ -151,6 +158,7 @@ fn open_default_view(query: Memo<ReviewQuery>, open: Callback<ReviewQuery>) {
         // Only as it is opened: afterwards, the person may want to see all reviews.
         if waits.get_value()
             && is_plain()
+            && untouched()
             && let Some(filter) = default_filter(&views.views)
         {
             open.run(filter.clone());
