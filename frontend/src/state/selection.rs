@@ -303,7 +303,7 @@ mod tests {
             ),
         ];
         for (patch, expected) in cases {
-            assert!(says(patch.clone()).contains(expected), "{patch}: {}", says(patch));
+            assert!(says(patch.clone()).contains(expected), "{patch}: {}", says(patch.clone()));
         }
         let mut calls = calls(1, 1);
         calls.actions[1].stakes = Some(Box::default());

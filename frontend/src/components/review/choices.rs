@@ -112,7 +112,7 @@ fn choice_button(
     is: Memo<bool>,
     changed: Memo<bool>,
     choose: impl Fn() + 'static,
-) -> impl IntoView + use<> {
+) -> AnyView {
     view! {
         <button
             type="button"
@@ -125,5 +125,5 @@ fn choice_button(
             <Show when=move || is.get()><Glyph icon=icondata::LuCheck /></Show>
             <span>{inert(&act.says)}</span>
         </button>
-    }
+    }    .into_any()
 }
