@@ -46,11 +46,18 @@ pub enum Permission {
     Denied,
 }
 
+/// A notification that is shown.
+struct Shown {
+    notification: Notification,
+    /// What a click on it does. It must last as long as the notification.
+    _click: Closure<dyn Fn()>,
+}
+
 #[derive(Default)]
 struct Inner {
     arrivals: Arrivals,
-    /// What is shown, by tag, and what a click on it does.
-    shown: HashMap<String, (Notification, Closure<dyn Fn()>)>,
+    /// What is shown, by tag.
+    shown: HashMap<String, Shown>,
     /// The next look at what is due.
     next: Option<Timeout>,
     in_sight: Option<SharedLock>,
@@ -225,9 +232,7 @@ impl BrowserNotifications {
     fn clear(self) {
         // It fails only if the page is gone too.
         let _ = self.inner.try_update_value(|inner| {
-            for (_, (notification, _)) in inner.shown.drain() {
-                notification.close();
-            }
+            inner.shown.drain().for_each(|(_, shown)| shown.notification.close());
             inner.arrivals = Arrivals::default();
             inner.next = None;
         });
@@ -279,17 +284,18 @@ impl BrowserNotifications {
         let click = Closure::<dyn Fn()>::new(move || {
             drop(window().focus());
             open(&path);
-            self.inner.with_value(|inner| inner.shown.get(&tag).map(|(notification, _)| notification.close()));
+            self.inner.with_value(|inner| inner.shown.get(&tag).map(|shown| shown.notification.close()));
         });
         notification.set_onclick(Some(click.as_ref().unchecked_ref()));
-        self.inner.update_value(|inner| drop(inner.shown.insert(notice.tag, (notification, click))));
+        let shown = Shown { notification, _click: click };
+        self.inner.update_value(|inner| drop(inner.shown.insert(notice.tag, shown)));
     }
 }
 
 impl Inner {
     fn close(&mut self, tag: &str) {
-        if let Some((notification, _)) = self.shown.remove(tag) {
-            notification.close();
+        if let Some(shown) = self.shown.remove(tag) {
+            shown.notification.close();
         }
     }
 }

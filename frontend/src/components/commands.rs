@@ -38,7 +38,7 @@ impl Command {
     }
 }
 
-/// An action as it was offered, for [`Commands::run`].
+/// An action as it was offered, for [`Commands::perform`].
 #[derive(Clone)]
 pub struct Offered {
     pub section: Section,
@@ -97,7 +97,7 @@ impl Commands {
         says: impl Fn() -> Option<String> + 'static,
         act: impl Fn() + 'static,
     ) {
-        let (says, act): (Rc<dyn Fn() -> Option<String>>, Rc<dyn Fn()>) = (Rc::new(says), Rc::new(act));
+        let (says, act) = (Rc::new(says), Rc::new(act));
         let listener = {
             let (says, act) = (Rc::clone(&says), Rc::clone(&act));
             window_event_listener(leptos::ev::keydown, move |event| {
@@ -128,7 +128,7 @@ impl Commands {
 
     /// Does what was offered, if it still is: meanwhile, the review may be over, or another one open. Returns whether it
     /// was.
-    pub fn run(self, offered: &Offered) -> bool {
+    pub fn perform(self, offered: &Offered) -> bool {
         let is_it = |now: &Offered| {
             let words = |one: &Offered| (one.source, one.command.says.clone(), one.command.key.clone());
             words(now) == words(offered)
@@ -164,14 +164,14 @@ mod tests {
         });
         let offered = commands.now();
         assert_eq!(offered.len(), 1);
-        assert!(commands.run(&offered[0]), "it is done");
+        assert!(commands.perform(&offered[0]), "it is done");
         pending.set(false);
-        assert!(!commands.run(&offered[0]), "it was decided elsewhere meanwhile");
+        assert!(!commands.perform(&offered[0]), "it was decided elsewhere meanwhile");
         pending.set(true);
         review.cleanup();
         let next = page.child();
         next.with(|| commands.offer(Section::Review, || vec![Command::new("Approve", || {})]));
-        assert!(!commands.run(&offered[0]), "that is another review");
+        assert!(!commands.perform(&offered[0]), "that is another review");
         assert_eq!(done.get(), 1);
     }
 }

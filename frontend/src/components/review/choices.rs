@@ -125,5 +125,6 @@ fn choice_button(
             <Show when=move || is.get()><Glyph icon=icondata::LuCheck /></Show>
             <span>{inert(&act.says)}</span>
         </button>
-    }    .into_any()
+    }
+    .into_any()
 }

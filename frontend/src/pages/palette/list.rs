@@ -74,7 +74,7 @@ pub fn PaletteList() -> impl IntoView {
             TimeoutFuture::new(0).await;
             match target {
                 Some(Ok(path)) => navigate(&path, NavigateOptions::default()),
-                Some(Err(offered)) if !commands.run(&offered) => {
+                Some(Err(offered)) if !commands.perform(&offered) => {
                     notifier.say(format!("“{}” is no longer possible here.", offered.command.says));
                 }
                 _ => {}

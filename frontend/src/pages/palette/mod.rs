@@ -22,6 +22,8 @@ use crate::components::states::Loading;
 /// The id of the list, to which the field refers.
 const LIST: &str = "commands";
 
+type KeyHandler = Box<dyn Fn(&KeyboardEvent)>;
+
 /// What the field and the list share. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 struct Field {
@@ -34,7 +36,7 @@ struct Field {
     /// The id of the selected option.
     selected: RwSignal<Option<String>>,
     /// What the list does with a key; `None` until it is loaded.
-    keys: StoredValue<Option<Box<dyn Fn(&KeyboardEvent)>>, LocalStorage>,
+    keys: StoredValue<Option<KeyHandler>, LocalStorage>,
     /// The flows as they were read last; `None` until then.
     flows: RwSignal<Option<Vec<FlowVersion>>>,
 }
