@@ -38,7 +38,7 @@ const IN_SIGHT: &str = "countersign.in-sight";
 pub enum Permission {
     /// It shows none for pages that did not come over TLS or from its own machine.
     Insecure,
-    /// It has none, or only such as need a program that runs without a page, as on Android.
+    /// It has none, or only those that need a program without a page, as on Android.
     Missing,
     /// The person has not been asked.
     Unasked,
@@ -129,6 +129,8 @@ impl BrowserNotifications {
             leaves.remove();
             other_tab.remove();
             self.clear();
+            // Where nobody is logged in, nobody looks at reviews. It fails only if the page is gone too.
+            let _ = self.inner.try_update_value(|inner| inner.in_sight = None);
         });
     }
 
@@ -165,8 +167,9 @@ impl BrowserNotifications {
     }
 
     fn follow(self, choice: Choice) {
+        let says_less = self.choice.with_untracked(|before| before.says_what) && !choice.says_what;
         self.choice.set(choice);
-        if !choice.on {
+        if !choice.on || says_less {
             self.clear();
         }
     }
@@ -179,6 +182,7 @@ impl BrowserNotifications {
             } else {
                 inner.in_sight = inner.in_sight.take().or_else(|| locks::share(IN_SIGHT));
                 inner.arrivals.look();
+                inner.close(SEVERAL);
             }
         });
     }

@@ -16,7 +16,7 @@ use crate::client::FlowVersion;
 use crate::components::commands::Commands;
 use crate::components::dialog::Dialog;
 use crate::components::glyph::Glyph;
-use crate::components::shortcuts::key_of;
+use crate::components::shortcuts::{is_mac, key_of};
 use crate::components::states::Loading;
 
 /// The id of the list, to which the field refers.
@@ -140,9 +140,8 @@ fn not_loaded() -> AnyView {
 /// Whether a key opens the palette. Where a dialog is open, and in the middle of a character that takes several keys, it
 /// stays the browser's: on a Mac, Ctrl+K deletes the rest of a line.
 fn opens(event: &KeyboardEvent) -> bool {
-    let is_mac = window().navigator().platform().is_ok_and(|platform| platform.contains("Mac"));
     let (held, other) =
-        if is_mac { (event.meta_key(), event.ctrl_key()) } else { (event.ctrl_key(), event.meta_key()) };
+        if is_mac() { (event.meta_key(), event.ctrl_key()) } else { (event.ctrl_key(), event.meta_key()) };
     let is_chord = held && !other && !event.alt_key() && !event.shift_key();
     let is_used = event.default_prevented() || event.repeat() || event.is_composing();
     let below = || document().query_selector("dialog[open]").ok().flatten().is_some();
