@@ -154,6 +154,12 @@ impl Live {
         }
     }
 
+    /// Keeps the summary of a run in `runs` while the calling component exists.
+    pub fn keep_run(self, run: RunId) {
+        self.runs.update_untracked(|runs| runs.follow(run));
+        on_cleanup(move || self.runs.update_untracked(|runs| runs.unfollow(run)));
+    }
+
     /// Follows everything about a run while the calling component exists.
     pub fn follow_run(self, run: RunId) {
         self.inner.update_value(|inner| *inner.followed.entry(run).or_default() += 1);

@@ -15,8 +15,8 @@ pub struct Runs {
     known: BTreeMap<RunId, RunSummary>,
     /// Whether the list of runs is shown.
     listed: bool,
-    /// The run of the review that is open.
-    read: Option<RunId>,
+    /// The runs of the reviews that are shown, and by how many components.
+    followed: BTreeMap<RunId, usize>,
 }
 
 impl Runs {
@@ -24,7 +24,7 @@ impl Runs {
     pub fn apply(&mut self, message: &ServerMessage) {
         if let ServerMessage::Entry(entry) = message
             && let Some(run) = entry.event.run()
-            && (self.listed || self.read == Some(run.id) || self.known.contains_key(&run.id))
+            && (self.listed || self.followed.contains_key(&run.id) || self.known.contains_key(&run.id))
         {
             self.put(run);
         }
@@ -36,9 +36,30 @@ impl Runs {
         self.listed = listed;
     }
 
-    /// Sets the run of the open review, which is added too when it appears in the log.
-    pub fn read(&mut self, run: Option<RunId>) {
-        self.read = run;
+    /// Follows the run of a review that is shown: it is added too when it appears in the log.
+    pub fn follow(&mut self, run: RunId) {
+        *self.followed.entry(run).or_default() += 1;
+    }
+
+    /// Ends one [`Self::follow`]. The run is dropped with the last one: a person who reads review after review would
+    /// otherwise keep all their runs.
+    pub fn unfollow(&mut self, run: RunId) {
+        if let Some(count) = self.followed.get_mut(&run) {
+            *count -= 1;
+            if *count == 0 {
+                self.followed.remove(&run);
+                if !self.listed {
+                    self.known.remove(&run);
+                }
+            }
+        }
+    }
+
+    /// Adds a summary that was loaded for a review, unless the review has been left meanwhile.
+    pub fn put_followed(&mut self, run: RunSummary) {
+        if self.listed || self.followed.contains_key(&run.id) {
+            self.put(run);
+        }
     }
 
     /// Adds a summary, unless the known one is as new.
@@ -90,8 +111,13 @@ mod tests {
         runs.list(false);
         runs.apply(&second);
         assert!(runs.get(one).is_some() && runs.get(two).is_none());
-        runs.read(Some(two));
+        runs.follow(two);
+        runs.follow(two);
         runs.apply(&second);
+        runs.unfollow(two);
         assert!(runs.get(two).is_some(), "and the one of what is read");
+        runs.unfollow(two);
+        runs.apply(&second);
+        assert_eq!(runs.get(two), None, "until it is left");
     }
 }

@@ -10,7 +10,9 @@ pub fn with(views: &[View], name: &str, filter: &ReviewQuery, default: bool) -> 
     }
     let mut all = views.to_vec();
     if default {
-        all.iter_mut().for_each(|view| view.default = false);
+        for view in &mut all {
+            view.default = false;
+        }
     }
     all.push(View { name: name.trim().to_owned(), filter: filter.clone(), default });
     match wrong_name(&all, all.len() - 1) {

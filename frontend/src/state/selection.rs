@@ -84,9 +84,9 @@ pub struct PlainChoice {
 /// The decisions on a review that need nothing but a click: options that accept or stop and have no fields, and
 /// approving or rejecting all actions if each of them allows that.
 pub fn choices(review: &Review) -> Vec<PlainChoice> {
-    let first = |accepts: bool| match accepts {
-        true => review.first_accept(),
-        false => review.options.iter().find(|option| option.kind == ChoiceKind::Stop),
+    let first = |accepts: bool| {
+        let first_stop = || review.options.iter().find(|option| option.kind == ChoiceKind::Stop);
+        if accepts { review.first_accept() } else { first_stop() }
     };
     let of_options = review.options.iter().filter(|option| option.fields.is_none()).filter_map(|option| {
         let accepts = match option.kind {
@@ -240,10 +240,9 @@ pub fn standing(stage: Option<&Stage>, refusal: Option<&str>, voted: bool) -> St
         Some(Stage::Held(_) | Stage::Sending) => Standing::Sending,
         Some(Stage::Accepted(..)) => Standing::Accepted,
         Some(Stage::Unsent(_) | Stage::Refused(_)) => Standing::NotSent,
-        Some(Stage::Overtaken) => Standing::Over,
         None if refusal.is_none() => Standing::Open,
         None if voted => Standing::Accepted,
-        None => Standing::Over,
+        Some(Stage::Overtaken) | None => Standing::Over,
     }
 }
 

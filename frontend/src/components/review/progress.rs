@@ -144,9 +144,10 @@ fn RunState(pane: Pane) -> impl IntoView {
     let api = use_api();
     // The socket reports later changes; the current state is loaded once.
     if let Some(id) = pane.review.with_untracked(|review| review.run_id) {
+        live.keep_run(id);
         leptos::task::spawn_local(async move {
             if let Ok(run) = api.run(id).await {
-                live.runs.update(|runs| runs.put(run.summary));
+                live.runs.update(|runs| runs.put_followed(run.summary));
             }
         });
     }

@@ -31,7 +31,9 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let api = use_api();
     let run_id = pane.review.with_untracked(|review| review.run_id);
     let live = Live::expect();
-    live.runs.update_untracked(|runs| runs.read(run_id));
+    if let Some(run) = run_id {
+        live.keep_run(run);
+    }
     // Reloads when the review's revision or status, or the run, changes.
     let point = Memo::new(move |_| {
         let run = run_id.and_then(|id| live.runs.with(|runs| runs.get(id).map(|run| run.revision)));

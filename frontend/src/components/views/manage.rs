@@ -52,7 +52,9 @@ fn Form(open: RwSignal<bool>) -> impl IntoView {
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
         let mut views: Vec<View> = rows.with_untracked(|rows| rows.iter().map(|(_, view)| view.clone()).collect());
-        views.iter_mut().for_each(|view| view.name = view.name.trim().to_owned());
+        for view in &mut views {
+            view.name = view.name.trim().to_owned();
+        }
         match (0..views.len()).find_map(|index| wrong_name(&views, index)) {
             Some(wrong) => problem.set(Some(wrong)),
             None if busy.get_untracked() => {}
