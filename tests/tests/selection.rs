@@ -73,7 +73,10 @@ async fn tick(driver: &WebDriver, review: &Review) -> BrowserResult<WebElement> 
 /// A button of a review on the page of the selection.
 async fn choice(driver: &WebDriver, review: &Review, label: &str) -> BrowserResult<WebElement> {
     let path = format!("//section[@aria-labelledby='selected-{}']//button[normalize-space(.)='{label}']", review.id);
-    Ok(driver.query(By::XPath(path)).first().await?)
+    let button = driver.query(By::XPath(path)).first().await?;
+    // It may be below the title of its review, which stays in sight.
+    button.scroll_into_view().await?;
+    Ok(button)
 }
 
 async fn wait_until_chosen(driver: &WebDriver, number: usize) {
@@ -121,7 +124,7 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     // Nothing is chosen beforehand, and no key chooses.
     press_key(driver, "a").await?;
     wait_until_chosen(driver, 0).await;
-    let send = button(driver, "Send decisions").await?;
+    let send = driver.find(By::Css(".send")).await?;
     assert_eq!(send.attr("aria-disabled").await?.as_deref(), Some("true"));
     send.click().await?;
     browser.is_readable("selected", &SCREENS).await;

@@ -36,7 +36,7 @@ pub fn Content(pane: Pane) -> impl IntoView {
         <For each=move || actions.get() key=action_key let:action>
             <ActionCard pane=pane action=action />
         </For>
-        {move || described.with(|described| (!described.is_empty()).then(|| options(described)))}
+        {move || described.with(|described| (!described.is_empty()).then(|| options(described, pane.card_role())))}
     }
 }
 

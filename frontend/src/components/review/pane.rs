@@ -136,6 +136,11 @@ impl Pane {
         self.workspace.with_draft(self.id, look)
     }
 
+    /// The role of a card in the pane, if it is no landmark: beside other reviews, its name says too little.
+    pub fn card_role(self) -> Option<&'static str> {
+        self.only_shown.then_some("group")
+    }
+
     /// Whether this person can decide the review in this pane now.
     pub fn is_open(self) -> bool {
         !self.only_shown && self.is_undecided()

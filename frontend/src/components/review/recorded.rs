@@ -27,7 +27,7 @@ pub fn recorded(review: Review, decision: Option<&Decision>) -> AnyView {
         {prompt.map(|prompt| view! { <div class="prompt"><Markdown text=prompt /></div> })}
         {review.items.iter().cloned().map(item).collect_view()}
         {review.actions.iter().map(|action| call(&review, action, decision)).collect_view()}
-        {(!review.options.is_empty()).then(|| options(&review.options))}
+        {(!review.options.is_empty()).then(|| options(&review.options, None))}
         {alternatives}
     }
     .into_any()

@@ -144,7 +144,7 @@ fn Held(held: Memo<Vec<ReviewId>>) -> impl IntoView {
 /// The note that goes with each decision.
 #[component]
 fn Note(selecting: Selecting) -> impl IntoView {
-    const LABEL: &str = "Add a note, which goes with each decision";
+    const LABEL: &str = "Add a note to each decision";
     let node = NodeRef::<html::Textarea>::new();
     let text = Memo::new(move |_| selecting.selection.with(|selection| selection.note.clone()));
     Effect::new(move |_| {
@@ -225,7 +225,7 @@ fn SelectedReview(id: ReviewId, selecting: Selecting, panes: Panes) -> impl Into
     let under_way =
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| selecting.standing(row))) == Some(Standing::Sending));
     view! {
-        <section class="one" aria-labelledby=named_by>
+        <section class="one" role="group" aria-labelledby=named_by>
             <header>
                 <h2 id=name dir="auto"><a href=format!("/reviews/{id}")>{move || inert(&title.get())}</a></h2>
                 <Show when=move || !under_way.get()>

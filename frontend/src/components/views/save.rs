@@ -65,9 +65,9 @@ fn Form(query: Memo<ReviewQuery>, open: RwSignal<bool>) -> impl IntoView {
                     aria-invalid=move || wrong.with(Option::is_some).to_string()
                     bind:value=name
                 />
+                {move || wrong.get().map(|wrong| view! { <span class="mistake" role="alert">{wrong}</span> })}
             </label>
             <label class="check"><input type="checkbox" bind:checked=default />"The inbox opens with this view"</label>
-            {move || wrong.get().map(|wrong| view! { <p class="mistake" role="alert">{wrong}</p> })}
             <div class="actions">
                 <button type="button" class="b" on:click=move |_| open.set(false)>"Cancel"</button>
                 <Button class="b primary" off=busy>"Save view"</Button>

@@ -68,7 +68,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     });
     let own_stakes = action.stakes.as_deref().and_then(|own| stakes(own, own.category.clone()));
     view! {
-        <section node_ref=card class="card action" class:folded=folded class:decided=shown.decided aria-label=named(&name)>
+        <section node_ref=card class="card action" class:folded=folded class:decided=shown.decided role=pane.card_role() aria-label=named(&name)>
             <header>
                 <code>{inert(&action.name)}</code>
                 {place}

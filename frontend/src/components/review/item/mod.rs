@@ -72,7 +72,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         Signal::derive(move || if over.get() { after.to_owned() } else { before.to_owned() })
     };
     view! {
-        <section class="card item" aria-label=name.clone() on:focusout=while_shown(move |_| pane.check())>
+        <section class="card item" role=pane.card_role() aria-label=name.clone() on:focusout=while_shown(move |_| pane.check())>
             <header>
                 {item
                     .with_value(|item| item.label.clone())
