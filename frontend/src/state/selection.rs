@@ -94,7 +94,8 @@ pub fn choices(review: &Review) -> Vec<PlainChoice> {
             ChoiceKind::Stop => false,
             ChoiceKind::Correct => return None,
         };
-        let usual = first(accepts).is_some_and(|first| first.id == option.id) && (!accepts || keys::prefers_one(review));
+        let usual =
+            first(accepts).is_some_and(|first| first.id == option.id) && (!accepts || keys::prefers_one(review));
         Some(PlainChoice { intent: Intent::Choose(option.id.clone()), accepts, usual })
     });
     let all_allow = |kind: ActionKind| {

@@ -28,14 +28,7 @@ pub const HELP: Shortcut = shortcut("?", "this help");
 pub const ALL: &[(&str, &[Shortcut])] = &[
     (
         "The list",
-        &[
-            NEXT,
-            PREVIOUS,
-            shortcut("Enter", "read the review"),
-            SELECT,
-            SEARCH,
-            shortcut("Esc", "back to the list"),
-        ],
+        &[NEXT, PREVIOUS, shortcut("Enter", "read the review"), SELECT, SEARCH, shortcut("Esc", "back to the list")],
     ),
     (
         "The review",

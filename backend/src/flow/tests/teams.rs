@@ -28,7 +28,9 @@ fn a_team_that_could_not_work_is_found_when_the_flow_is_saved() {
     refused(&team("agents: [a, b], strategy: debate, rounds: 21"), &[("21", "expected 1 to 20 rounds")]);
     refused(&team("agents: [a, b], rounds: 2"), &[("2 }", "only a debate has rounds")]);
     let alone = found(&team("agents: [a, b], strategy: debate"));
-    assert!(matches!(&alone[..], [one] if one.starts_with('?') && one.contains("only `a` takes turns, since `b` leads")));
+    assert!(
+        matches!(&alone[..], [one] if one.starts_with('?') && one.contains("only `a` takes turns, since `b` leads"))
+    );
     let judge = "agents: [a, b], emergent: { enabled: true, max: 0, judge: { model: x, criteria: ok } }";
     refused(&team(judge), &[("0,", "expected 1 to 20 specialists"), ("x, crit", "a model is `provider/model`")]);
 }

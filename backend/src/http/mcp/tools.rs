@@ -237,7 +237,10 @@ fn every_question(kind: AskedKind) -> JsonMap {
             }),
         ),
         ("context".to_owned(), behalf()),
-        ("wait".to_owned(), text("How long this call waits for the answer, at most 50s; default: 45s. 0s: do not wait")),
+        (
+            "wait".to_owned(),
+            text("How long this call waits for the answer, at most 50s; default: 45s. 0s: do not wait"),
+        ),
     ]);
     if matches!(kind, AskedKind::Approval | AskedKind::Clarification | AskedKind::Edit) {
         let policies = "\"first\" (default), \"majority\", \"unanimous\" or {\"quorum\": 2}";

@@ -140,11 +140,7 @@ pub fn InboxPage() -> impl IntoView {
 }
 
 /// Opens the inbox with the person's default view, unless the address says something else, or they come back.
-fn open_default_view(
-    query: Memo<ReviewQuery>,
-    untouched: impl Fn() -> bool + 'static,
-    open: Callback<ReviewQuery>,
-) {
+fn open_default_view(query: Memo<ReviewQuery>, untouched: impl Fn() -> bool + 'static, open: Callback<ReviewQuery>) {
     let saved = SavedViews::expect();
     saved.load();
     let location = use_location();

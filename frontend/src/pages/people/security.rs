@@ -174,9 +174,9 @@ fn SecondFactor() -> impl IntoView {
         }
         .into_any()
     };
-    let body = move || {
-        match step.get() {
-        None => view! { <Loaded from=known failed="Your second factor could not be loaded" rows=2 children=state/> }.into_any(),
+    let body = move || match step.get() {
+        None => view! { <Loaded from=known failed="Your second factor could not be loaded" rows=2 children=state/> }
+            .into_any(),
         Some(Step::Confirm(new)) => {
             let picture = format!("data:image/svg+xml,{}", js_sys::encode_uri_component(&new.qr_svg));
             view! {
@@ -190,8 +190,9 @@ fn SecondFactor() -> impl IntoView {
             }
             .into_any()
         }
-        Some(Step::Recovery(codes)) => view! { <RecoveryCodes codes=codes.join("\n") stored=move |()| take(Ok(None))/> }.into_any(),
-    }
+        Some(Step::Recovery(codes)) => {
+            view! { <RecoveryCodes codes=codes.join("\n") stored=move |()| take(Ok(None))/> }.into_any()
+        }
     };
     view! {
         <h2>"Second factor"</h2>

@@ -28,8 +28,7 @@ pub fn ThisBrowser() -> impl IntoView {
     });
     let asks = switch_on.pending();
     // The permission may have been taken back in the browser's settings.
-    let is_on =
-        move || choice.with(|choice| choice.on) && notifications.permission.get() == Permission::Granted;
+    let is_on = move || choice.with(|choice| choice.on) && notifications.permission.get() == Permission::Granted;
     let flip = move |event| {
         if event_target_checked(&event) {
             switch_on.dispatch_local(());
