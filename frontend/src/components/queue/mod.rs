@@ -1,6 +1,7 @@
 //! The list of the inbox: a window onto the server's list. Only the visible rows are in the page; rows that come or
 //! leave above them do not move them.
 
+mod around;
 mod position;
 mod row;
 mod select_box;
@@ -12,8 +13,9 @@ use leptos::tachys::view::keyed::keyed;
 use leptos::task::spawn_local;
 use shared::id::ReviewId;
 
+use self::around::Around;
 use self::position::Position;
-use self::row::{Around, QueueRow};
+use self::row::QueueRow;
 use super::focus::focus_on;
 use super::glyph::Glyph;
 use super::selecting::Selecting;

@@ -1,7 +1,6 @@
 //! A row of the inbox: the question, its flow, what is at stake, and the remaining time.
 
 use leptos::prelude::*;
-use shared::access::Principal;
 use shared::decision::Via;
 use shared::definition::{OnTimeout, Severity};
 use shared::id::ReviewId;
@@ -9,6 +8,7 @@ use shared::inbox::SOON;
 use shared::review::{Outcome, Review, ReviewKind, ReviewStatus};
 use shared::time::Timestamp;
 
+use super::around::Around;
 use super::select_box::SelectBox;
 use crate::client::{GlobalSignal, Live};
 use crate::components::glyph::Glyph;
@@ -21,63 +21,6 @@ use crate::state::{record, story, words};
 
 /// How long a new row is highlighted, in microseconds.
 const FRESH: i64 = 8_000_000;
-
-/// What rows need to know about the page. It is one source that each row follows, rather than one for each part.
-#[derive(Debug, Clone, Default)]
-pub struct Around {
-    /// The review that is open.
-    pub open: Option<ReviewId>,
-    /// The review selected with the keyboard.
-    pub at: Option<ReviewId>,
-    /// The one row that Tab leads to.
-    pub stop: Option<ReviewId>,
-    /// The suffix of the rows' addresses: the filter.
-    pub search: String,
-    /// The number of rows in the whole list; `None` if unknown.
-    pub total: Option<u64>,
-    /// The person who is logged in.
-    pub viewer: Option<Principal>,
-    /// The selected reviews.
-    pub selected: Vec<ReviewId>,
-    /// The reviews for which they have a draft.
-    pub drafted: Vec<ReviewId>,
-    /// The reviews on which their decision is held or being sent.
-    pub sending: Vec<ReviewId>,
-    /// The reviews on which their decision could not be sent.
-    pub unsent: Vec<ReviewId>,
-}
-
-/// The part of [`Around`] that concerns one row.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a mark of the row, and any may go with any")]
-struct Here {
-    open: bool,
-    at: bool,
-    stop: bool,
-    drafted: bool,
-    sending: bool,
-    unsent: bool,
-    search: String,
-    total: Option<u64>,
-    me: Option<String>,
-}
-
-impl Around {
-    fn of(&self, id: ReviewId) -> Here {
-        let is = |other: Option<ReviewId>| other == Some(id);
-        Here {
-            open: is(self.open),
-            at: is(self.at),
-            stop: is(self.stop),
-            drafted: self.drafted.contains(&id),
-            sending: self.sending.contains(&id),
-            unsent: self.unsent.contains(&id),
-            search: self.search.clone(),
-            total: self.total,
-            me: self.viewer.as_ref().map(|viewer| viewer.username.to_string()),
-        }
-    }
-}
 
 /// A row of the list.
 #[component]

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use shared::id::ReviewId;
 
-use super::row::Around;
+use super::around::Around;
 use crate::client::GlobalSignal;
 use crate::components::glyph::Glyph;
 use crate::components::inert::named;

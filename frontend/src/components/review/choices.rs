@@ -7,14 +7,19 @@ use shared::review::Review;
 
 use super::acts::{Act, acts_of, sentence_end, time_to_undo};
 use super::pane::Pane;
-use super::selected::draft_of;
 use crate::client::{Live, Session};
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::selecting::Selecting;
+use crate::state::drafts::Draft;
 use crate::state::inbox::InboxRow;
 use crate::state::selection::{Choice, Standing, choices};
 use crate::state::verdict::Intent;
+
+/// The draft of a decision that has nothing but a note.
+pub fn draft_of(review: &Review, note: String) -> Draft {
+    Draft { revision: review.revision, text: note, ..Draft::default() }
+}
 
 /// The decisions to choose from, or why there are none.
 #[component]

@@ -11,7 +11,7 @@ use shared::review::Review;
 
 use super::bar::General;
 use super::changed::{Changed, LastRound, find_round};
-use super::choices::Choices;
+use super::choices::{Choices, draft_of};
 use super::content::Content;
 use super::context::{CommentList, Context};
 use super::head::{Due, facts};
@@ -29,7 +29,6 @@ use crate::components::inert::{inert, named};
 use crate::components::notice::Notifier;
 use crate::components::selecting::Selecting;
 use crate::components::states::{Empty, Failed, Loading};
-use crate::state::drafts::Draft;
 use crate::state::inbox::InboxRow;
 use crate::state::selection::{Choice, PlainChoice, Selection, Standing, choices, summary};
 use crate::state::words;
@@ -204,11 +203,6 @@ fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
             <Button class="b primary send" off=nothing press=send>{label}</Button>
         </div>
     }
-}
-
-/// The draft of a decision that has nothing but a note.
-pub fn draft_of(review: &Review, note: String) -> Draft {
-    Draft { revision: review.revision, text: note, ..Draft::default() }
 }
 
 /// A review on the page, as soon as it is loaded.

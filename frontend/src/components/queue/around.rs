@@ -1,0 +1,62 @@
+//! The state of the page around the rows of the inbox.
+
+use shared::access::Principal;
+use shared::id::ReviewId;
+
+/// What rows need to know about the page. It is one source that each row follows, rather than one for each part.
+#[derive(Debug, Clone, Default)]
+pub struct Around {
+    /// The review that is open.
+    pub open: Option<ReviewId>,
+    /// The review selected with the keyboard.
+    pub at: Option<ReviewId>,
+    /// The one row that Tab leads to.
+    pub stop: Option<ReviewId>,
+    /// The suffix of the rows' addresses: the filter.
+    pub search: String,
+    /// The number of rows in the whole list; `None` if unknown.
+    pub total: Option<u64>,
+    /// The person who is logged in.
+    pub viewer: Option<Principal>,
+    /// The selected reviews.
+    pub selected: Vec<ReviewId>,
+    /// The reviews for which they have a draft.
+    pub drafted: Vec<ReviewId>,
+    /// The reviews on which their decision is held or being sent.
+    pub sending: Vec<ReviewId>,
+    /// The reviews on which their decision could not be sent.
+    pub unsent: Vec<ReviewId>,
+}
+
+/// The part of [`Around`] that concerns one row.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of the row, and any may go with any")]
+pub struct Here {
+    pub open: bool,
+    pub at: bool,
+    pub stop: bool,
+    pub drafted: bool,
+    pub sending: bool,
+    pub unsent: bool,
+    pub search: String,
+    pub total: Option<u64>,
+    pub me: Option<String>,
+}
+
+impl Around {
+    /// The part that concerns this row.
+    pub fn of(&self, id: ReviewId) -> Here {
+        let is = |other: Option<ReviewId>| other == Some(id);
+        Here {
+            open: is(self.open),
+            at: is(self.at),
+            stop: is(self.stop),
+            drafted: self.drafted.contains(&id),
+            sending: self.sending.contains(&id),
+            unsent: self.unsent.contains(&id),
+            search: self.search.clone(),
+            total: self.total,
+            me: self.viewer.as_ref().map(|viewer| viewer.username.to_string()),
+        }
+    }
+}
