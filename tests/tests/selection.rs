@@ -66,7 +66,7 @@ async fn review(api: &Api, flow: &str, subject: &str) -> Review {
 
 /// The box at the row of a review.
 async fn tick(driver: &WebDriver, review: &Review) -> BrowserResult<WebElement> {
-    let path = format!("//a[@id='row-{}']/following-sibling::button[@role='checkbox']", review.id);
+    let path = format!("//a[@id='row-{}']/preceding-sibling::button[@role='checkbox']", review.id);
     Ok(driver.query(By::XPath(path)).first().await?)
 }
 

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use shared::access::{Access, Act, Principal, access};
 use shared::id::ReviewId;
 
+use super::glyph::Glyph;
 use super::inert::named;
 use super::notice::Notifier;
 use crate::client::{GlobalSignal, Live, Session, Workspace};
@@ -148,7 +149,9 @@ pub fn SelectionBar(
         <Show when=move || { number.get() > 0 }>
             <div class="selection-bar">
                 <b class="grow" aria-hidden="true">{says}</b>
-                <button type="button" class="b ghost" on:click=clear>"Clear"</button>
+                <button type="button" class="b ghost icon" title="Clear" aria-label="Clear the selection" on:click=clear>
+                    <Glyph icon=icondata::LuX />
+                </button>
                 <Show when=move || !on_page.get()>
                     <button type="button" class="b primary" on:click=move |_| open.run(())>"Review and decide…"</button>
                 </Show>

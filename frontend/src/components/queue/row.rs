@@ -115,6 +115,7 @@ pub fn QueueRow(
             aria-posinset=move || index.get() + 1
             aria-setsize=move || here.with(|here| here.total).map_or_else(|| "-1".to_owned(), |total| total.to_string())
         >
+            <SelectBox id row around selecting />
             <a
                 href=move || here.with(|here| format!("/reviews/{id}{}", here.search))
                 class=class
@@ -141,7 +142,6 @@ pub fn QueueRow(
                     {move || inert(&more())}
                 </span>
             </a>
-            <SelectBox id row around selecting />
         </li>
     }
 }
