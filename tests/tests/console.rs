@@ -217,8 +217,8 @@ async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> Browser
     let code = driver.find(By::Css("input[autocomplete=one-time-code]")).await?;
     code.send_keys(tests::totp::code(&secret)).await?;
     button(driver, "Turn on").await?.click().await?;
-    wait_for_text(driver, "Each of these recovery codes works once").await;
-    let codes = text_of(driver, "pre.secret").await;
+    wait_for_text(driver, "Each of these codes works once").await;
+    let codes = text_of(driver, ".secret pre").await;
     button(driver, "I have stored them").await?.click().await?;
     link(driver, "Inbox").await?.click().await?;
     wait_for_text(driver, "Nothing is waiting for you").await;

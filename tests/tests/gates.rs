@@ -56,10 +56,9 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_beside_the_rejection_of_an_agent_are_its_comment_since_nobody_is_instructed() -> BrowserResult<()> {
+async fn words_beside_the_rejection_of_an_agent_are_its_reason_since_nobody_is_instructed() -> BrowserResult<()> {
     let Desk { server, ana, review, browser, .. } = Desk::open(&[ANSWER], "answer").await?;
     let driver = &browser.driver;
-    driver.query(By::Css("section.action button.no")).first().await?.click().await?;
     let words = "I have called Ann myself.";
     driver.query(By::Css(".say textarea")).first().await?.send_keys(words).await?;
     button(driver, "Reject billing").await?.click().await?;
@@ -67,11 +66,11 @@ async fn words_beside_the_rejection_of_an_agent_are_its_comment_since_nobody_is_
     wait_for_text(driver, "rejected billing").await;
     let over = ana.review(review.id).await.expect("the review");
     let [decision] = over.decisions.as_slice() else { panic!("one decision: {:?}", over.decisions) };
-    assert_eq!(decision.comment.as_deref(), Some(words));
     let Verdict::Actions { decisions, instructions } = &decision.verdict else { panic!("{:?}", decision.verdict) };
     assert_eq!(*instructions, None, "no agent reads any");
-    assert!(matches!(decisions["agent"], ActionDecision::Reject { .. }), "{decisions:?}");
-    // The page of the run shows the comment.
+    let ActionDecision::Reject { message } = &decisions["agent"] else { panic!("{decisions:?}") };
+    assert_eq!(message.as_deref(), Some(words));
+    // The page of the run shows the reason.
     driver.goto(format!("{}/runs/{}", server.base, review.run_id.expect("a run"))).await?;
     wait_for_text(driver, words).await;
     browser.quit().await;
