@@ -18,6 +18,8 @@ pub fn Context(pane: Pane) -> impl IntoView {
         <section>
             <h2 class="sub">"Requested by"</h2>
             <p>{move || pane.review.with(|review| inert(&requester(review, session.username().as_deref())))}</p>
+        </section>
+        <section>
             <h2 class="sub">"Who decides"</h2>
             <p>{move || pane.review.with(|review| inert(&deciders(review)))}</p>
             {move || {
