@@ -72,10 +72,12 @@ impl Conversation {
         format!("{}c{}-{}", self.id_prefix, self.turn, index + 1)
     }
 
-    /// Returns what the model was told since its last answer, apart from results of tools.
+    /// Returns what the model was told since its last answer in this conversation, apart from results of tools. After a
+    /// correction, a conversation begins with the prompt, the answer from before and the correction.
     fn told(&self) -> Option<String> {
         let is_answer = |message: &Message| matches!(message, Message::Assistant { .. });
-        let since = self.messages.iter().rposition(is_answer).map_or(0, |last| last + 1);
+        let last = self.messages.iter().rposition(is_answer).filter(|_| self.turn > 1);
+        let since = last.map_or(0, |last| last + 1);
         let texts = self.messages.iter().skip(since).filter_map(|message| match message {
             Message::User { text } => Some(text.as_str()),
             Message::Assistant { .. } | Message::Tool { .. } => None,

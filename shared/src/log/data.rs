@@ -245,8 +245,8 @@ data! {
         visit: u32,
         /// The turn of the conversation, from 1.
         turn: u32,
-        /// What the model was told since its last answer, whole: the prompt, a correction, or what was wrong with that
-        /// answer. Results of tools are in `tool.executed`.
+        /// What the model was told since its last answer in this conversation, whole: the prompt, a correction, or what
+        /// was wrong with that answer. Results of tools are in `tool.executed`. Absent if the result came too late.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<String>,
         /// The text of the answer; `None` if the call failed.

@@ -57,6 +57,7 @@ fn an_article_is_written_corrected_edited_approved_and_published_as_approved() {
         play.kinds(),
         ["model.answered", "step.completed", "step.started", "review.requested", "workflow.waiting"]
     );
+    assert_eq!(play.events[0].data["input"], "Write about the ocean.", "all that it was told is in the log");
     assert_eq!(play.status(), RunStatus::WaitingForHuman);
     let first = play.review();
     assert_eq!(first.source, Some(shared::review::Source { node: "draft".parse().unwrap(), visits: 1, max_visits: 2 }));
@@ -75,6 +76,7 @@ fn an_article_is_written_corrected_edited_approved_and_published_as_approved() {
     assert_eq!(play.kinds(), ["review.resolved", "step.completed", "step.started", "run.resumed"]);
 
     play.model("draft", text("Water."));
+    assert_eq!(play.events[0].data["input"], "Write about the ocean.\n\nPlease make it more concise.");
     let second = play.review();
     assert_eq!((second.visit, &second.items[0].value), (Some(2), &json!("Water.")));
     let mut accept = request(&second, choose("approve"));
