@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::archive::{self, Archiver};
-use crate::audit::{self, HeadFile, NewKeyFiles, RegisterError, SealKey, Sealer, Seals, Trusted};
+use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
 use crate::background::BackgroundTask;
 use crate::clock::{SharedClock, SystemClock};
@@ -83,15 +83,9 @@ pub async fn open_to_write(storage: &Storage, clock: SharedClock) -> anyhow::Res
 
 /// Opens a database with the key of its audit log, and registers the key.
 pub async fn open_record(path: &Path, options: store::Options) -> anyhow::Result<(Store, SealKey, Trusted)> {
-    let new = NewKeyFiles::beside(path);
     let (key, trusted) = SealKey::open(path, &*options.clock)?;
     let store = Store::open(store::Options { row_keys: Some(key.row_keys()), ..options }).await?;
-    let registered = audit::register(&store, &key, &trusted).await;
-    if let Err(RegisterError::OtherKey { .. } | RegisterError::OtherSeal(_)) = &registered {
-        // A new key is of no use to this database, and its files would be in the way of the right ones.
-        new.remove();
-    }
-    registered?;
+    audit::register(&store, &key, &trusted).await?;
     Ok((store, key, trusted))
 }
 

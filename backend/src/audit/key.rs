@@ -70,31 +70,6 @@ pub struct SealKey {
     previous: Vec<RowKey>,
 }
 
-/// The files of a key that do not exist yet, and that [`SealKey::open`] would create.
-#[derive(Debug)]
-pub struct NewKeyFiles(Vec<PathBuf>);
-
-impl NewKeyFiles {
-    /// Returns those that are missing for a private key at `path`.
-    pub fn beside(path: &Path) -> Self {
-        let all = [path.to_owned(), public_file(path)];
-        // With a private key there is nothing new: only its public key is written again.
-        let is_new = fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
-        Self(if is_new { all.into_iter().filter(|file| !file.exists()).collect() } else { Vec::new() })
-    }
-
-    /// Removes them, if they were created meanwhile.
-    pub fn remove(self) {
-        for file in self.0 {
-            if let Err(error) = fs::remove_file(&file)
-                && error.kind() != ErrorKind::NotFound
-            {
-                tracing::warn!(path = %file.display(), %error, "the file of a key that cannot be used could not be removed");
-            }
-        }
-    }
-}
-
 impl SealKey {
     /// Reads the key, or creates it for the owner alone if there is none. Also returns the public keys to trust.
     pub fn open(path: &Path, clock: &dyn Clock) -> Result<(Self, Trusted), KeyError> {

@@ -25,7 +25,7 @@ pub use explained::{Explained, archive_entry, joined};
 pub use export::{Format, Lines, WriteError};
 pub use file::{FileCheck, verify_file};
 pub use head_file::{HeadError, HeadFile};
-pub use key::{KeyError, NewKeyFiles, PublicKey, SealKey, Trusted};
+pub use key::{KeyError, PublicKey, SealKey, Trusted};
 pub use key_registration::{RegisterError, register};
 pub use numbering::{Numbered, NumberingError, numbers, sealed_hashes, seals_before};
 pub use seal::{Hash, Head, hash, sealed_text};
