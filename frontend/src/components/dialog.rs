@@ -37,10 +37,15 @@ pub fn Dialog(
     });
     // The browser returns the focus to the element that had it before, which may be gone.
     let closed = move |_| {
+        // A browser lets a page prevent the closing only once, for example by the gesture for going back on a phone.
+        if open.get_untracked() && stay.get_untracked() {
+            node.get_untracked().map(|dialog| dialog.show_modal());
+            return;
+        }
         open.set(false);
         keep_focus_in_page();
     };
-    // A browser lets a page prevent the closing itself only once, but each press of the key.
+    // So each press of the key is prevented, too.
     let keep = move |event: &web_sys::Event| {
         if stay.get_untracked() {
             event.prevent_default();
