@@ -26,6 +26,8 @@ pub struct Pages<Q: Send + Sync + 'static, T: Send + Sync + 'static> {
     asked: Memo<Q>,
     read: RwSignal<Read<Q, T>>,
     first: LocalResource<Result<(), Problem>>,
+    /// Whether the last load from the beginning is over and succeeded.
+    settled: RwSignal<bool>,
     older: Action<String, Result<(), Problem>>,
 }
 
@@ -54,10 +56,12 @@ where
     let is_asked = move |of: &Q| asked.try_with_untracked(|now| now == of) == Some(true);
     // The number of the last load from the beginning; answers to older ones are dropped.
     let turn = StoredValue::new(0_u64);
+    let settled = RwSignal::new(false);
     let first = LocalResource::new(move || {
         let of = asked.get();
         let own = turn.with_value(|turn| turn + 1);
         turn.set_value(own);
+        settled.set(false);
         async move {
             let is_wanted = || turn.try_get_value() == Some(own) && is_asked(&of);
             // A reload covers all that is shown and what was added since, so that a person who has scrolled down stays
@@ -67,10 +71,13 @@ where
                     read.try_with_untracked(|read| read.items.last().filter(|_| read.of.as_ref() == Some(&of)).map(at));
                 oldest.flatten().is_none_or(|oldest| items.last().is_some_and(|item| at(item) <= oldest))
             };
-            let Page { items, next_cursor } = beginning(|cursor| fetch(of.clone(), cursor), is_wanted, reaches).await?;
-            if is_wanted() {
-                read.set(Read { of: Some(of.clone()), items, next: next_cursor });
+            let loaded = beginning(|cursor| fetch(of.clone(), cursor), is_wanted, reaches).await;
+            if !is_wanted() {
+                return Ok(());
             }
+            let Page { items, next_cursor } = loaded?;
+            read.set(Read { of: Some(of.clone()), items, next: next_cursor });
+            settled.set(true);
             Ok(())
         }
     });
@@ -88,7 +95,7 @@ where
             Ok(())
         }
     });
-    Pages { asked, read, first, older }
+    Pages { asked, read, first, settled, older }
 }
 
 /// Loads one page. A page without matches may have a cursor at which to continue.
@@ -141,6 +148,11 @@ where
     /// Reloads what is shown.
     pub fn again(self) {
         self.first.refetch();
+    }
+
+    /// Whether the last load from the beginning is over and succeeded. Follows the list.
+    pub fn is_settled(self) -> bool {
+        self.settled.get()
     }
 
     /// Whether anything is loaded for the current query.

@@ -98,8 +98,9 @@ pub fn RunsPage() -> impl IntoView {
         let loaded = pages.with(|created_at, _| created_at.len());
         shown.with(Vec::len).saturating_sub(loaded) / GROWTH
     });
+    // A reload that is under way is waited for: where runs start faster than a list is loaded, none would ever end.
     Effect::new(move |_| {
-        if growth.get() > 0 {
+        if growth.get() > 0 && pages.is_settled() {
             pages.again();
         }
     });

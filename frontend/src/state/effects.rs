@@ -73,7 +73,7 @@ pub fn note_label(review: &Review, beside: bool) -> String {
         Hearer::Step => "Add a note that goes with the answer",
         Hearer::Caller => return format!("Add a note for {}", review.requested_by),
         Hearer::Run if review.free_text && no_correction(review).is_none() => {
-            "Ask for a change, or add a note for the record"
+            "Ask for a change, or add a note"
         }
         Hearer::Run | Hearer::TakenOver | Hearer::Nobody => "Add a note for the record",
     };
@@ -289,7 +289,7 @@ mod tests {
         let question = asked("clarification", AGENT, json!({ "free_text": true }));
         assert_eq!(note_label(&question, false), "Choose an answer, or write your own");
         assert_eq!(note_label(&question, true), "Add a note for the agent", "the form is the answer");
-        assert_eq!(note_label(&review(1, 1, json!({})), false), "Ask for a change, or add a note for the record");
+        assert_eq!(note_label(&review(1, 1, json!({})), false), "Ask for a change, or add a note");
         assert_eq!(note_label(&calls(1, 1), false), "Add a note for the agent, or give a reason");
     }
 
