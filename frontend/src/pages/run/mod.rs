@@ -9,6 +9,7 @@ mod values;
 use leptos::prelude::*;
 use leptos_router::hooks::use_params;
 use leptos_router::params::Params;
+use serde_json::Value;
 use shared::JsonMap;
 use shared::error::Problem;
 use shared::id::RunId;
@@ -75,8 +76,9 @@ fn Whole(data: RunData) -> impl IntoView {
     let run = Signal::derive(move || data.run.get());
     let report = Signal::derive(move || data.report.get());
     let streams = Signal::derive(move || data.streams.get());
-    let state = Memo::new(move |_| data.run.with(|run| run.as_ref().map(all_keys).unwrap_or_default()));
+    let state = Memo::new(move |_| data.run.with(|run| run.as_ref().map(beside_output).unwrap_or_default()));
     let output = Memo::new(move |_| data.run.with(|run| run.as_ref().and_then(|run| run.output.clone())));
+    let has_output = Memo::new(move |_| output.with(|output| output.as_ref().is_some_and(|output| !output.is_empty())));
     let feedback = RunFeedback::of(data);
     let nothing_changed = Signal::stored(std::collections::BTreeSet::new());
     let graph = move || {
@@ -106,8 +108,10 @@ fn Whole(data: RunData) -> impl IntoView {
                         <h2 class="sub">"Output"</h2>
                         <State values=Signal::stored(output) changed=nothing_changed/>
                     })}
-                    <h2 class="sub">"State"</h2>
-                    <State values=state changed=data.changed/>
+                    <Show when=move || !has_output.get() || state.with(|state| !state.is_empty())>
+                        <h2 class="sub">{move || if has_output.get() { "Other state" } else { "State" }}</h2>
+                        <State values=state changed=data.changed/>
+                    </Show>
                     <Facts run/>
                     <Said feedback/>
                 </aside>
@@ -116,9 +120,11 @@ fn Whole(data: RunData) -> impl IntoView {
     }
 }
 
-/// The state of the run and of the called flows that are still running, by key.
-fn all_keys(run: &Run) -> JsonMap {
-    let mut keys = run.state.clone();
+/// The state of the run and of the called flows that are still running, by key, without what the output shows.
+fn beside_output(run: &Run) -> JsonMap {
+    let is_shown = |key: &str, value: &Value| run.output.as_ref().and_then(|output| output.get(key)) == Some(value);
+    let state = run.state.iter().filter(|(key, value)| !is_shown(key, value));
+    let mut keys: JsonMap = state.map(|(key, value)| (key.clone(), value.clone())).collect();
     for (call, inside) in &run.calls {
         let inside = inside.as_object().into_iter().flatten();
         keys.extend(inside.map(|(key, value)| (format!("{call}/{key}"), value.clone())));
