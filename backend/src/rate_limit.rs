@@ -1,5 +1,5 @@
-//! Rate limits: a limit by key, and the write budget of each person (requests per second and bytes per minute, because
-//! what is written is kept for ever).
+//! Rate limits: a limit by key, whose limits a request counts against, and the write budgets (requests per second and
+//! bytes per minute, because what is written is kept for ever).
 //!
 //! Imports nothing of the server. Time comes in as an argument: the server's uptime, since a clock that is set back would
 //! lock out everybody.
@@ -23,6 +23,8 @@ pub struct RateLimit {
     interval: i64,
     /// The time until a fully used burst is given back, in nanoseconds.
     burst: i64,
+    /// The longest time until everything that a key has used is given back, in nanoseconds. Use beyond it is not counted.
+    longest: i64,
     /// For each slot, the uptime at which everything it has used is given back, in nanoseconds.
     full_at: Box<[AtomicI64]>,
 }
@@ -31,19 +33,20 @@ impl RateLimit {
     /// Allows a burst of `units`, each of which is given back after `interval`.
     pub fn new(units: u32, interval: Duration) -> Self {
         let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX).max(1);
-        Self::of(interval, interval.saturating_mul(i64::from(units)))
+        Self::of(interval, interval.saturating_mul(i64::from(units)), i64::MAX)
     }
 
-    /// Allows `units` a minute, all of them at once if need be. `None` if `units` is 0.
+    /// Allows `units` a minute, all of them at once if need be. Whatever was used beyond that, the next unit is left about
+    /// a minute later. `None` if `units` is 0.
     fn per_minute(units: u64) -> Option<Self> {
         const MINUTE: i64 = 60_000_000_000;
         let units = i64::try_from(units).ok().filter(|units| *units > 0)?;
-        Some(Self::of((MINUTE / units).max(1), MINUTE))
+        Some(Self::of((MINUTE / units).max(1), MINUTE, 2 * MINUTE))
     }
 
-    fn of(interval: i64, burst: i64) -> Self {
+    fn of(interval: i64, burst: i64, longest: i64) -> Self {
         let full_at = (0..PLACES).map(|_| AtomicI64::new(0)).collect();
-        Self { hasher: RandomState::new(), interval, burst, full_at }
+        Self { hasher: RandomState::new(), interval, burst, longest, full_at }
     }
 
     /// Uses a unit. If none is left, returns the seconds until one is.
@@ -65,11 +68,26 @@ impl RateLimit {
 
     /// Uses so many units, even if fewer are left.
     pub fn charge(&self, key: &impl Hash, units: u64, uptime: Duration) {
-        let used = i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(self.interval);
+        let used = self.time_of(units);
         let now = nanoseconds(uptime);
-        let _ = self
-            .place(key)
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |full_at| Some(full_at.max(now).saturating_add(used)));
+        let latest = now.saturating_add(self.longest);
+        let charged = |full_at: i64| Some(full_at.max(now).saturating_add(used).min(latest));
+        let _ = self.place(key).fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged);
+    }
+
+    /// Gives back units that were charged. Those that time has given back already do not count twice.
+    fn give_back(&self, key: &impl Hash, units: u64) {
+        self.place(key).fetch_sub(self.time_of(units), Ordering::Relaxed);
+    }
+
+    /// Returns so many units, or those of a whole burst if that is fewer.
+    fn at_most_burst(&self, units: u64) -> u64 {
+        units.min(u64::try_from(self.burst / self.interval).unwrap_or(0))
+    }
+
+    /// Returns the time after which so many units are given back, in nanoseconds.
+    fn time_of(&self, units: u64) -> i64 {
+        i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(self.interval)
     }
 
     fn place(&self, key: &impl Hash) -> &AtomicI64 {
@@ -80,6 +98,25 @@ impl RateLimit {
 
 fn nanoseconds(uptime: Duration) -> i64 {
     i64::try_from(uptime.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Whose limits a request counts against. All tokens of a person share limits of their own. If they shared those of the
+/// person, whoever has a token could use up what its creator needs to revoke it; if each had its own, a person could
+/// multiply their limits by creating tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LimitHolder {
+    /// A person, in all their sessions and in Slack.
+    Person(Username),
+    /// The tokens of a person.
+    TokensOf(Username),
+}
+
+impl LimitHolder {
+    /// Returns whose limits a request of this principal counts against.
+    pub fn of(principal: &Principal) -> Self {
+        let username = principal.username.clone();
+        if principal.token { Self::TokensOf(username) } else { Self::Person(username) }
+    }
 }
 
 /// The write limits per person: the table `[limits]` of the settings file. 0 means no limit.
@@ -107,10 +144,10 @@ impl Default for WriteLimits {
     }
 }
 
-/// The write budgets of all persons.
+/// The write budgets of all persons and their tokens.
 pub struct Budgets {
-    developers: PersonBudget,
-    others: PersonBudget,
+    developers: WriteBudget,
+    others: WriteBudget,
 }
 
 impl Default for Budgets {
@@ -119,7 +156,7 @@ impl Default for Budgets {
     }
 }
 
-struct PersonBudget {
+struct WriteBudget {
     writes: Option<RateLimit>,
     bytes: Option<RateLimit>,
 }
@@ -127,7 +164,7 @@ struct PersonBudget {
 impl Budgets {
     /// Creates unused budgets with these limits.
     pub fn new(limits: WriteLimits) -> Self {
-        let budget = |writes: u64, bytes| PersonBudget {
+        let budget = |writes: u64, bytes| WriteBudget {
             writes: RateLimit::per_minute(writes.saturating_mul(60)),
             bytes: RateLimit::per_minute(bytes),
         };
@@ -137,44 +174,47 @@ impl Budgets {
         }
     }
 
-    /// Counts a write of a person. Fails with `429` if their budget is used up.
-    pub fn admit(&self, principal: &Principal, uptime: Duration) -> Result<(), Problem> {
-        self.check(&principal.username, uptime)?;
-        self.count(principal, uptime);
-        Ok(())
-    }
-
-    /// Fails with `429` if a person's budget is used up. It is called before the rights of the writer are known, so it
-    /// checks both budgets: a write is counted in only one of them.
-    pub fn check(&self, person: &Username, uptime: Duration) -> Result<(), Problem> {
-        for PersonBudget { writes, bytes } in [&self.developers, &self.others] {
-            for (limit, what) in [(writes, "requests that write"), (bytes, "bytes")] {
-                if let Some(Err(seconds)) = limit.as_ref().map(|limit| limit.check(person, uptime)) {
-                    let detail =
-                        format!("{person} has reached the limit of {what} per person; try again in {seconds} s");
-                    let problem = Problem::new(Code::TooManyRequests).detail(detail);
-                    return Err(Problem { retry_after: Some(seconds), ..problem });
-                }
+    /// Counts a write. Until [`Self::settle`] knows how many bytes it has, the most that it may have are charged: without
+    /// them, requests that are carried out together would be admitted by what none of them has used yet. Fails with `429`
+    /// if the budget is used up.
+    pub fn admit(&self, principal: &Principal, most_bytes: u64, uptime: Duration) -> Result<(), Problem> {
+        let WriteBudget { writes, bytes } = self.of(principal);
+        let holder = LimitHolder::of(principal);
+        for (limit, what) in [(writes, "requests that write"), (bytes, "bytes")] {
+            if let Some(Err(seconds)) = limit.as_ref().map(|limit| limit.check(&holder, uptime)) {
+                let who = match &holder {
+                    LimitHolder::Person(name) => format!("{name} has"),
+                    LimitHolder::TokensOf(name) => format!("the tokens of {name} have"),
+                };
+                let detail = format!("{who} reached the limit of {what} per person; try again in {seconds} s");
+                let problem = Problem::new(Code::TooManyRequests).detail(detail);
+                return Err(Problem { retry_after: Some(seconds), ..problem });
             }
         }
+        self.count(principal, uptime);
+        if let Some(limit) = bytes {
+            limit.charge(&holder, limit.at_most_burst(most_bytes), uptime);
+        }
         Ok(())
     }
 
-    /// Counts a write of a person whom [`Self::check`] has admitted.
+    /// Counts a write that is not refused even if the budget is used up.
     pub fn count(&self, principal: &Principal, uptime: Duration) {
         if let Some(writes) = &self.of(principal).writes {
-            writes.charge(&principal.username, 1, uptime);
+            writes.charge(&LimitHolder::of(principal), 1, uptime);
         }
     }
 
-    /// Counts the bytes that a write of a person has written.
-    pub fn charge(&self, principal: &Principal, bytes: u64, uptime: Duration) {
+    /// Charges the bytes that a write has written, instead of the most for which it was admitted.
+    pub fn settle(&self, principal: &Principal, most_bytes: u64, bytes: u64, uptime: Duration) {
         if let Some(limit) = &self.of(principal).bytes {
-            limit.charge(&principal.username, bytes, uptime);
+            let (holder, admitted) = (LimitHolder::of(principal), limit.at_most_burst(most_bytes));
+            limit.give_back(&holder, admitted.saturating_sub(bytes));
+            limit.charge(&holder, bytes.saturating_sub(admitted), uptime);
         }
     }
 
-    fn of(&self, principal: &Principal) -> &PersonBudget {
+    fn of(&self, principal: &Principal) -> &WriteBudget {
         if principal.has(DEVELOPER) || principal.has(ADMIN) { &self.developers } else { &self.others }
     }
 }
@@ -210,5 +250,56 @@ mod tests {
         let wait = budgets.admit(&ana, NOW).unwrap_err().retry_after.unwrap();
         assert!((30..=31).contains(&wait), "{wait}");
         assert!(budgets.admit(&ana, NOW + Duration::from_secs(wait)).is_ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1000);
+
+    fn person(name: &str, roles: &[&str]) -> Principal {
+        Principal::new(name.parse().unwrap(), roles.iter().map(|role| (*role).to_owned()).collect())
+    }
+
+    #[test]
+    fn writes_are_given_back_steadily_and_each_person_has_their_own() {
+        let budgets = Budgets::new(WriteLimits { writes_per_second: 2, ..WriteLimits::default() });
+        let (ana, tom, dev) = (person("ana", &["reviewer"]), person("tom", &[]), person("eve", &["developer"]));
+        let admitted = |who: &Principal, now| (0..500).take_while(|_| budgets.admit(who, 0, now).is_ok()).count();
+        assert_eq!(admitted(&ana, NOW), 120);
+        let problem = budgets.admit(&ana, 0, NOW).unwrap_err();
+        assert_eq!((problem.code, problem.retry_after), (Code::TooManyRequests, Some(1)));
+        assert!(budgets.admit(&tom, 0, NOW).is_ok());
+        assert_eq!(admitted(&ana, NOW + Duration::from_secs(10)), 20);
+        // A token without roles has the limits of those who are no developers, and its creator has none.
+        assert_eq!(admitted(&Principal { token: true, ..person("eve", &[]) }, NOW), 120);
+        assert_eq!(admitted(&dev, NOW), 500, "developers have no limit unless it is set");
+    }
+
+    #[test]
+    fn whoever_has_written_too_much_waits_until_it_is_given_back() {
+        let budgets = Budgets::new(WriteLimits { bytes_per_minute: 60_000, ..WriteLimits::default() });
+        let ana = person("ana", &["reviewer"]);
+        let wait = || budgets.admit(&ana, 0, NOW).unwrap_err().retry_after.unwrap();
+        budgets.settle(&ana, 0, 90_000, NOW);
+        let half = wait();
+        assert!((30..=31).contains(&half), "{half}");
+        assert!(budgets.admit(&ana, 0, NOW + Duration::from_secs(half)).is_ok());
+        for _ in 0..500 {
+            budgets.settle(&ana, 0, 60_000, NOW);
+        }
+        assert!((60..=61).contains(&wait()), "what is answered at the same time does not add up without bound");
+    }
+
+    #[test]
+    fn a_write_counts_as_the_most_that_it_may_have_until_its_size_is_known() {
+        let budgets = Budgets::new(WriteLimits { bytes_per_minute: 60_000, ..WriteLimits::default() });
+        let ana = person("ana", &["reviewer"]);
+        let admitted = || (0..500).take_while(|_| budgets.admit(&ana, 20_000, NOW).is_ok()).count();
+        assert_eq!(admitted(), 3);
+        (0..3).for_each(|_| budgets.settle(&ana, 20_000, 60, NOW));
+        assert_eq!(admitted(), 3, "only 180 bytes were written");
     }
 }

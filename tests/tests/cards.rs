@@ -51,7 +51,7 @@ nodes: { settle: { agent: clerk, prompt: The chair came twice. } }
 ";
 
 /// The label of the field beside an approval that can also be given for later calls.
-const FOR_LATER: &str = "Also approve later calls";
+const FOR_LATER: &str = "Also approve later calls, whatever their arguments";
 
 /// A person at the console: the browser, the server's address, and the person's client of the API.
 struct Reader {
@@ -151,7 +151,8 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     // Only the bar decides a single call; the choice of later calls belongs to its approval.
     field(driver, "also approve later calls").await?.send_keys("for this run").await?;
     assert!(driver.find_all(By::Css(".card.action :is(.yes, .no)")).await?.is_empty());
-    ana.reads("sub-agent-later", ".acts", &["Approve refund, and later ones"]).await?;
+    let page = ["by this agent. You can revoke it under Remembered approvals.", "Approve refund, and later ones"];
+    ana.reads("sub-agent-later", "body", &page).await?;
     ana.decides("Approve refund, and later ones", "approved refund").await?;
 
     ana.opens(run, ReviewKind::Handoff).await?;

@@ -201,11 +201,11 @@ impl Authenticate for Sockets {
     }
 
     fn admit(&self, actor: &Actor) -> Result<(), Problem> {
-        self.edge.budgets.admit(&actor.principal, self.clock.uptime())
+        self.edge.budgets.admit(&actor.principal, 0, self.clock.uptime())
     }
 
     fn charge(&self, actor: &Actor, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        self.edge.budgets.charge(&actor.principal, bytes, self.clock.uptime());
+        self.edge.budgets.settle(&actor.principal, 0, bytes, self.clock.uptime());
     }
 }

@@ -120,7 +120,6 @@ impl FromRequestParts<AppState> for InSession {
 impl OptionalFromRequestParts<AppState> for InSession {
     type Rejection = Refused;
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Option<Self>> {
-        // Does not count against the budget: a caller who has used it up may still log out.
         match Self::find(parts, state).await {
             Ok(session) => Ok(Some(session)),
             Err(Refused(Problem { code: Code::Unauthenticated | Code::Forbidden, .. })) => Ok(None),

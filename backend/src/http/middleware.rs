@@ -44,7 +44,7 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
         Err(refused) => refused.into_response(),
     };
     if let Some(bill) = bill {
-        bill.charge(&state, &response);
+        bill.settle(&state, &response);
     }
     let took = state.clock.now().since(begun);
     let status = response.status().as_u16();

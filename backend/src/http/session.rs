@@ -48,10 +48,6 @@ async fn post(
     let login = match value {
         LoginRequest::Password { username, password, code } => {
             attempt.code = code;
-            // A login writes a session and a log entry, so it is refused if the budget of the person is used up.
-            if let Ok(person) = username.parse() {
-                state.edge.budgets.check(&person, state.clock.uptime())?;
-            }
             state.authenticator.login(&username, password, attempt).await?
         }
         LoginRequest::Link { token, code } => {
@@ -60,6 +56,8 @@ async fn post(
         }
     };
     let Login { user, session, browser } = login;
+    // A login writes a session and a log entry. It is never refused because of what the person has written before, since
+    // a session is what ends other sessions and tokens; limits of their own keep logins few.
     let roles = user.roles.iter().cloned().collect();
     state.edge.budgets.count(&Principal::new(user.username.clone(), roles), state.clock.uptime());
     // The session has begun, and a link is used up: whatever fails now must not keep the cookies back.

@@ -21,6 +21,7 @@ pub(super) fn mount(api: &mut Api) {
 }
 
 async fn get(caller: Caller) -> Result<Json<Views>> {
+    caller.in_session()?;
     Ok(Json(caller.state.store.views(&caller.principal().username).await?))
 }
 

@@ -186,7 +186,7 @@ where
                 let store = self.hub.store();
                 let reply = match self.auth.admit(&self.actor) {
                     Ok(()) => Box::pin(request::decide(store, &self.actor, r#ref, review, decision)).await,
-                    Err(problem) => request::reply(r#ref, Err(problem)),
+                    Err(problem) => return self.say(&request::reply(r#ref, Err(problem))).await,
                 };
                 self.answer(frame.len(), &reply).await
             }
@@ -194,7 +194,7 @@ where
                 let store = self.hub.store();
                 let reply = match self.auth.admit(&self.actor) {
                     Ok(()) => Box::pin(request::claim(store, &self.actor, r#ref, review)).await,
-                    Err(problem) => request::reply(r#ref, Err(problem)),
+                    Err(problem) => return self.say(&request::reply(r#ref, Err(problem))).await,
                 };
                 self.answer(frame.len(), &reply).await
             }

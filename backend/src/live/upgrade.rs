@@ -17,6 +17,7 @@ use super::limit::{MaxSockets, SocketLimits};
 use super::session::SocketSession;
 use crate::client_address::ClientAddress;
 use crate::problem;
+use crate::rate_limit::LimitHolder;
 
 /// The size of a socket's read buffer, in bytes. Even an idle socket occupies it.
 const READ_BUFFER: usize = 1024;
@@ -65,7 +66,7 @@ async fn admit(
         let detail = format!("this server speaks only the subprotocol {SUBPROTOCOL}");
         return Err(Problem::new(Code::BadRequest).detail(detail));
     }
-    let seat = state.seats.take(&actor.principal.username, client)?;
+    let seat = state.seats.take(LimitHolder::of(&actor.principal), client)?;
     let socket = socket
         .protocols([SUBPROTOCOL])
         .max_message_size(MAX_MESSAGE)

@@ -252,7 +252,7 @@ developer dev            yyyy yyyy yyyy yyyy yyyn nnyy
 developer a token of dev yyyy yyyy yynn yynn -n-n nnn-
 developer somebody else  yyyy yyyy yynn nynn -n-n nny-
 admin     dev            yyyy yyyy yyyy yyyy yyyy yyyy
-admin     a token of dev yyyy yyyy yyyy yynn yyyy yyyy
+admin     a token of dev yyyy yyyy yyyy yynn ynyy yyyy
 admin     somebody else  yyyy yyyy yynn yyyy yyyy yyyy
 ";
     assert_eq!(table, expected[1..], "{table}");

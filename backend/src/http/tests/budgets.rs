@@ -1,9 +1,12 @@
 //! Tests of the limits for the writes of one person.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::http::header;
+use futures::stream;
 use serde_json::{Value, json};
 
 use super::{Client, Edge, Site, edge};
@@ -76,18 +79,48 @@ async fn writes_of_every_kind_are_counted() {
 }
 
 #[tokio::test]
-async fn logins_are_counted_and_refused_to_who_has_written_too_much() {
+async fn whoever_has_written_too_much_can_still_log_in_and_end_what_has_access() {
     let site = site(WriteLimits { writes_per_second: 1, ..WriteLimits::default() }).await;
     let ana = site.join("ana", &["reviewer"]).await;
-    // The login was the first of the sixty allowed writes.
-    for _ in 0..59 {
+    let token = ana.post("/api/v1/tokens", &json!({ "name": "x", "roles": [] })).await.expect(201);
+    // The login and the token were the first of the sixty allowed writes.
+    for _ in 0..58 {
         ana.put("/api/v1/notifications", &json!({})).await.expect(200);
     }
     assert_eq!(ana.put("/api/v1/notifications", &json!({})).await.code(429), "too_many_requests");
-    let nobody = Client { site: &site, cookie: None };
-    let login = json!({ "username": "ana", "password": super::PASSWORD });
-    assert_eq!(nobody.post("/api/v1/session", &login).await.code(429), "too_many_requests");
+    let ana = site.login("ana").await;
+    assert_eq!(ana.put("/api/v1/notifications", &json!({})).await.code(429), "too_many_requests");
+    ana.delete(&format!("/api/v1/tokens/{}", token["id"].as_str().unwrap())).await.expect(204);
+    ana.delete("/api/v1/me/sessions").await.expect(204);
     site.join("tom", &["reviewer"]).await;
+}
+
+#[tokio::test]
+async fn a_token_without_roles_uses_up_nothing_that_its_creator_needs() {
+    let site = site(WriteLimits { writes_per_second: 1, ..WriteLimits::default() }).await;
+    for (name, person) in [("ana", site.join("ana", &["reviewer"]).await), ("admin", site.login("admin").await)] {
+        let token = person.post("/api/v1/tokens", &json!({ "name": "x", "roles": [] })).await.expect(201);
+        let secret = format!("Bearer {}", token["secret"].as_str().unwrap());
+        let program = Client { site: &site, cookie: None };
+        let write = async || program.post_with("/api/v1/runs", &json!({}), &[("authorization", secret.as_str())]).await;
+        for _ in 0..60 {
+            assert_ne!(write().await.status, 429, "{name}");
+        }
+        assert_eq!(write().await.code(429), "too_many_requests", "{name}");
+        person.put("/api/v1/notifications", &json!({})).await.expect(200);
+        person.delete(&format!("/api/v1/tokens/{}", token["id"].as_str().unwrap())).await.expect(204);
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_length_counts_as_what_it_has() {
+    let site = site(WriteLimits { bytes_per_minute: 3 * 1024 * 1024, ..WriteLimits::default() }).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    for _ in 0..20 {
+        let chunks = Body::from_stream(stream::iter([Ok::<_, io::Error>("{"), Ok("}")]));
+        let request = ana.request("PUT", "/api/v1/notifications").header(header::CONTENT_TYPE, "application/json");
+        site.send(request.body(chunks).unwrap()).await.expect(200);
+    }
 }
 
 #[tokio::test]

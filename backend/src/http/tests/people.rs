@@ -116,11 +116,25 @@ async fn nobody_keeps_an_account_with_a_token_or_an_open_session() {
         ("ana", json!({ "password": "Quartz-Lemur-93" })),
         ("ana", json!({ "roles": ["admin"] })),
         ("admin", json!({ "password": "Quartz-Lemur-93" })),
+        ("ana", json!({ "email": "thief@away.example" })),
+        ("admin", json!({ "email": "thief@away.example" })),
     ] {
         let path = format!("/api/v1/users/{who}");
         assert_eq!(by_token("PATCH", &path, patch.clone()).await.code(403), "forbidden", "{patch}");
     }
     assert_eq!(by_token("DELETE", "/api/v1/users/ana/totp", Value::Null).await.code(403), "forbidden");
+    for (method, path) in [
+        ("PUT", "/api/v1/notifications?user=ana"),
+        ("PUT", "/api/v1/notifications"),
+        ("GET", "/api/v1/notifications?user=ana"),
+    ] {
+        assert_eq!(by_token(method, path, json!({})).await.code(403), "forbidden", "{method} {path}");
+    }
+    // A program can add people with their addresses, and send these again with what it changes.
+    let new = json!({ "username": "tom", "password": "Quartz-Lemur-93", "email": "tom@desk.example", "roles": [] });
+    by_token("POST", "/api/v1/users", new).await.expect(201);
+    let same = json!({ "email": "tom@desk.example", "display_name": "Tom", "roles": ["reviewer"] });
+    by_token("PATCH", "/api/v1/users/tom", same).await.expect(200);
     by_token("PATCH", "/api/v1/users/ana", json!({ "roles": ["developer"] })).await.expect(200);
     for own in [
         admin.patch("/api/v1/users/admin", &json!({ "password": "Quartz-Lemur-93" })).await,

@@ -32,10 +32,13 @@ async fn everybody_has_their_own_views(site: World) {
     assert_eq!(*changed, json!({ "username": "ana", "views": true }));
     let token = ana.post("/api/v1/tokens", &json!({ "name": "ci", "roles": ["reviewer"] })).await.expect(201);
     let nobody = Client { site: &site, cookie: None };
-    let request = nobody.request("PUT", PATH).header(header::CONTENT_TYPE, "application/json");
-    let request = request.header(header::AUTHORIZATION, format!("Bearer {}", token["secret"].as_str().unwrap()));
-    let body = Body::from(json!({ "revision": 1, "views": [] }).to_string());
-    assert_eq!(site.send(request.body(body).unwrap()).await.code(403), "forbidden", "a token is not the person");
+    for method in ["GET", "PUT"] {
+        let request = nobody.request(method, PATH).header(header::CONTENT_TYPE, "application/json");
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {}", token["secret"].as_str().unwrap()));
+        let body = Body::from(json!({ "revision": 1, "views": [] }).to_string());
+        let answer = site.send(request.body(body).unwrap()).await;
+        assert_eq!(answer.code(403), "forbidden", "{method}: a token is not the person");
+    }
 }
 
 async fn views_are_not_overwritten_unseen(site: World) {

@@ -19,12 +19,7 @@ impl Group {
         moment: Moment,
     ) -> Result<Committed, CommitError> {
         let ChosenNotifications { username, notifications } = chosen;
-        if by.is_some_and(|by| by.username != username) {
-            allow(by, Act::ManagePeople)?;
-        }
-        if by.is_some_and(|by| by.token) {
-            return Err(CommitError::Forbidden("a token cannot change notifications; log in to do so".to_owned()));
-        }
+        allow(by, Act::ManageNotifications(&username))?;
         self.check_slack_user(by, &username, notifications.slack_user_id.as_deref())?;
         if !self.users.contains_key(&username) {
             return Err(CommitError::NotFound);

@@ -103,8 +103,15 @@ impl Group {
             let why = format!("{name} signs in with the identity provider, and has no password here");
             return Err(CommitError::Conflict(why));
         }
+        let by_token = by.is_some_and(|by| by.token);
+        // Otherwise the person's notifications would go to an address that a token has set, also after it was revoked.
+        let email = change.patch.email.as_deref();
+        if by_token && email.is_some_and(|email| email != record.user.email.as_deref().unwrap_or_default()) {
+            let why = "a token cannot change an e-mail address; log in to do so";
+            return Err(CommitError::Forbidden(why.to_owned()));
+        }
         if change.patch.slack_user_id.is_some() {
-            if by.is_some_and(|by| by.token) {
+            if by_token {
                 let why = "a token cannot change a Slack member ID; log in to do so";
                 return Err(CommitError::Forbidden(why.to_owned()));
             }

@@ -34,10 +34,10 @@ pub fn Answers(shown: ShownAction, choose: Callback<ActionKind>) -> impl IntoVie
 
 /// The scopes of a remembered approval, with their labels.
 const SCOPES: [(GrantScope, &str); 2] =
-    [(GrantScope::Run, "for this run"), (GrantScope::Flow, "for this flow for 8 h")];
+    [(GrantScope::Run, "for this run, at most 8 h"), (GrantScope::Flow, "for this flow for 8 h")];
 
-/// Beside an approval: a choice to approve later calls of the same tool too. A person who decides for somebody else can
-/// only approve this call.
+/// Beside an approval: a choice to approve later calls of the same tool by the same agent too, and what it covers: it pins
+/// no arguments. A person who decides for somebody else can only approve this call.
 #[component]
 pub fn Remember(shown: ShownAction) -> impl IntoView {
     let session = Session::expect();
@@ -54,16 +54,25 @@ pub fn Remember(shown: ShownAction) -> impl IntoView {
         let is = move || shown.remembered.get() == Some(scope);
         view! { <option value=at.to_string() prop:selected=is>{*label}</option> }
     };
+    let covers = shown.action.with_value(|action| match action.agent {
+        Some(_) => "Covers calls of this tool by this agent.",
+        None => "Covers calls of this tool.",
+    });
     move || {
         grantable.get().then(|| {
             view! {
-                <label class="later" title="Later calls of this tool are approved too, whatever their arguments">
-                    "Also approve later calls"
+                <label class="later">
+                    "Also approve later calls, whatever their arguments"
                     <select class="select" on:change=while_shown(choose)>
                         <option value="" prop:selected=move || shown.remembered.get().is_none()>"no"</option>
                         {SCOPES.iter().enumerate().map(option).collect_view()}
                     </select>
                 </label>
+                <Show when=move || shown.remembered.get().is_some()>
+                    <span class="hint">
+                        {covers} " You can revoke it under " <a href="/people?tab=approvals">"Remembered approvals"</a> "."
+                    </span>
+                </Show>
             }
         })
     }
