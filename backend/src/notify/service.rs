@@ -118,7 +118,7 @@ impl NotificationService {
     pub fn press_of(&self, reaction: &Reaction, review: &Review, channel: &str, shown: &str) -> Option<ButtonPress> {
         let shown = serde_json::from_str(shown).ok()?;
         let asked = channel::is_asked(review, channel) && channel::reactions_decide(review);
-        asked.then(|| reaction.press(review, shown)).flatten()
+        asked.then(|| reaction.press(review, &shown)).flatten()
     }
 
     /// Sends the person who reacted a text that only they see, without blocking the request.

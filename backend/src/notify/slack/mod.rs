@@ -2,7 +2,10 @@
 
 mod blocks;
 mod button;
+mod content;
+mod decisions;
 mod reaction;
+mod text;
 
 use std::time::Duration;
 
