@@ -142,9 +142,9 @@ impl NotificationService {
             InteractionReply::Show { message, tell } => (Some(message), tell),
         };
         let shown = shown
-            .map(|ReviewMessage(SlackMessage { text, blocks })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
+            .map(|ReviewMessage(SlackMessage { text, blocks, .. })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
         let told = tell.map(|text| {
-            let SlackMessage { text, blocks } = slack::words(&text);
+            let SlackMessage { text, blocks, .. } = slack::words(&text);
             json!({ "response_type": "ephemeral", "replace_original": false, "text": text, "blocks": blocks })
         });
         let (outlets, url) = (Arc::clone(&self.outlets), interaction.response_url.clone());

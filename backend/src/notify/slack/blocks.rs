@@ -20,9 +20,17 @@ pub(in super::super) struct SlackMessage {
     /// The text of the notification.
     pub text: String,
     pub blocks: Value,
+    /// The blocks if Slack refuses the others: only the headline and the link, so that people are told in any case.
+    pub brief: Value,
 }
 
 impl SlackMessage {
+    fn new(headline: &str, link: &str, blocks: Vec<Value>) -> Self {
+        let refused = context("Slack did not accept the rest of this message: open it in the console.");
+        let brief = json!([header(headline), refused, actions(&[open_button(link)])]);
+        Self { text: escaped(headline), blocks: blocks.into(), brief }
+    }
+
     /// Returns the same message with a line that says which reactions decide, or `None` if no reaction can.
     pub fn with_reactions(&self, review: &Review) -> Option<Self> {
         let label = |accepts, mark| by_reaction(review, accepts).map(|button| format!("{mark} {}", button.text()));
@@ -30,13 +38,14 @@ impl SlackMessage {
         let mut blocks = self.blocks.as_array().filter(|_| !labels.is_empty())?.clone();
         let before_buttons = blocks.len().saturating_sub(1);
         blocks.insert(before_buttons, context(&format!("A reaction decides too: {}", labels.join("   "))));
-        Some(Self { text: self.text.clone(), blocks: blocks.into() })
+        Some(Self { blocks: blocks.into(), ..self.clone() })
     }
 }
 
 /// A message that consists of this text, which must not be foreign.
 pub(in super::super) fn words(text: &str) -> SlackMessage {
-    SlackMessage { text: escaped(text), blocks: json!([section(text)]) }
+    let blocks = json!([section(text)]);
+    SlackMessage { text: escaped(text), brief: blocks.clone(), blocks }
 }
 
 /// A pending review, with buttons for what can be decided here.
@@ -57,14 +66,14 @@ pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, no
         buttons.iter().enumerate().map(|(index, button)| button.element(index, review, link)).collect();
     elements.push(open_button(link));
     blocks.push(actions(&elements));
-    SlackMessage { text: escaped(&headline), blocks: blocks.into() }
+    SlackMessage::new(&headline, link, blocks)
 }
 
 /// A review that is over, with its outcome.
 pub(in super::super) fn over(review: &Review, link: &str) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(Some(Occasion::Resolved), review), message::title(review));
     let (origin, outcome) = (context(&message::origin(review)), section(&message::outcome(review)));
-    SlackMessage { text: escaped(&headline), blocks: json!([header(&headline), origin, outcome, context(link)]) }
+    SlackMessage::new(&headline, link, vec![header(&headline), origin, outcome, context(link)])
 }
 
 /// A review that is still pending, but asked of others than this channel.
@@ -76,7 +85,7 @@ pub(in super::super) fn passed_on(review: &Review, link: &str) -> SlackMessage {
         section("Nobody here decided in time. The review is still open, and others are asked now."),
         actions(&[open_button(link)]),
     ];
-    SlackMessage { text: escaped(&headline), blocks: blocks.into() }
+    SlackMessage::new(&headline, link, blocks)
 }
 
 /// A list of several reviews, without buttons that decide.
@@ -89,10 +98,11 @@ pub(in super::super) fn digest(items: &[MailItem<'_>], url: &str) -> SlackMessag
         section["accessory"] = open_button(&item.link);
         blocks.push(section);
     }
+    let inbox = format!("{url}/inbox");
     if items.len() > MAX_LISTED {
-        blocks.push(context(&format!("and {} more: {url}/inbox", items.len() - MAX_LISTED)));
+        blocks.push(context(&format!("and {} more: {inbox}", items.len() - MAX_LISTED)));
     }
-    SlackMessage { text: headline, blocks: blocks.into() }
+    SlackMessage::new(&headline, &inbox, blocks)
 }
 
 fn actions(elements: &[Value]) -> Value {
