@@ -52,8 +52,10 @@ impl Sender {
         let with_reactions = reactions_decide(&review).then(|| message.with_reactions(&review)).flatten();
         let shown = with_reactions.is_some().then(|| json!(ShownReview::of(&review)).to_string());
         let message = with_reactions.unwrap_or(message);
-        let receipt = slack.post(&self.outlets.clients, &held.target, held.id, &message).await?;
-        Ok(DeliveryOutcome::Sent { receipt: serde_json::to_string(&receipt).ok(), shown })
+        let posted = slack.post(&self.outlets.clients, &held.target, held.id, &message).await?;
+        let receipt = serde_json::to_string(&posted.receipt).ok();
+        // A message without the content of the review accepts no reactions.
+        Ok(DeliveryOutcome::Sent { receipt, shown: shown.filter(|_| posted.whole) })
     }
 }
 

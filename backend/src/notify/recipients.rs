@@ -181,9 +181,9 @@ impl Sender {
             }
             several => slack::digest(several, &self.outlets.url),
         };
-        let receipt = slack.post(&self.outlets.clients, to, id, &message).await?;
+        let posted = slack.post(&self.outlets.clients, to, id, &message).await?;
         // A message about several reviews is not changed later.
-        Ok((items.len() == 1).then(|| serde_json::to_string(&receipt).unwrap_or_default()))
+        Ok((items.len() == 1).then(|| serde_json::to_string(&posted.receipt).unwrap_or_default()))
     }
 
     /// Updates a message whose review is over, or is asked of others. The review is read again after each update, so

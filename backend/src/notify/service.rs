@@ -118,7 +118,7 @@ impl NotificationService {
     pub fn press_of(&self, reaction: &Reaction, review: &Review, channel: &str, shown: &str) -> Option<ButtonPress> {
         let shown = serde_json::from_str(shown).ok()?;
         let asked = channel::is_asked(review, channel) && channel::reactions_decide(review);
-        asked.then(|| reaction.press(review, shown)).flatten()
+        asked.then(|| reaction.press(review, &shown)).flatten()
     }
 
     /// Sends the person who reacted a text that only they see, without blocking the request.
@@ -142,9 +142,9 @@ impl NotificationService {
             InteractionReply::Show { message, tell } => (Some(message), tell),
         };
         let shown = shown
-            .map(|ReviewMessage(SlackMessage { text, blocks })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
+            .map(|ReviewMessage(SlackMessage { text, blocks, .. })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
         let told = tell.map(|text| {
-            let SlackMessage { text, blocks } = slack::words(&text);
+            let SlackMessage { text, blocks, .. } = slack::words(&text);
             json!({ "response_type": "ephemeral", "replace_original": false, "text": text, "blocks": blocks })
         });
         let (outlets, url) = (Arc::clone(&self.outlets), interaction.response_url.clone());

@@ -6,6 +6,8 @@ use shared::statistics::EscalationReason;
 
 /// The fewest and the most options of a question: with one there is nothing to choose.
 const OPTIONS: std::ops::RangeInclusive<usize> = 2..=10;
+/// The longest id of an option or an alternative, in characters: it fits into what a button in Slack holds.
+const MAX_ID: usize = 200;
 /// The most alternatives of an action.
 const MAX_ALTERNATIVES: usize = 10;
 /// The most entries of a list of sentences.
@@ -14,6 +16,7 @@ const MAX_SENTENCES: usize = 20;
 /// Returns the JSON Schema of the arguments of a builtin that asks people; `None` for other builtins.
 pub fn parameters(builtin: Builtin) -> Option<Value> {
     let text = json!({ "type": "string", "minLength": 1 });
+    let id = json!({ "type": "string", "minLength": 1, "maxLength": MAX_ID });
     let texts = json!({ "type": "array", "items": text, "maxItems": MAX_SENTENCES });
     let timeout = json!({ "type": "string", "description": "How long to wait, such as 30m or 2h; default: no limit" });
     let (required, mut properties) = match builtin {
@@ -31,7 +34,7 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
                     "description": "Answers to choose from",
                     "items": {
                         "type": "object", "required": ["id", "label"], "additionalProperties": false,
-                        "properties": { "id": text, "label": text, "description": text },
+                        "properties": { "id": id, "label": text, "description": text },
                     },
                 },
                 "multiple": { "type": "boolean", "description": "Whether several options may be chosen; default: false" },
@@ -68,7 +71,7 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
                     "type": "array", "maxItems": MAX_ALTERNATIVES,
                     "items": {
                         "type": "object", "required": ["id", "description"], "additionalProperties": false,
-                        "properties": { "id": text, "description": text, "tradeoffs": text },
+                        "properties": { "id": id, "description": text, "tradeoffs": text },
                     },
                 },
             }),

@@ -136,13 +136,14 @@ fn a_question_that_does_not_fit_is_told_and_asks_nobody() {
         json!({ "question": "?", "timeout": "0s" }),
         json!({ "question": "?", "timeout": "11years" }),
         json!({ "question": "?", "options": [two("a"), { "id": "b", "label": "A" }] }),
+        json!({ "question": "?", "options": [two("a"), two(&"b".repeat(201))] }),
     ];
     let json = json!({ "content": "{", "content_type": "json", "purpose": "x" });
     let taken = json!({ "description": "x", "action": { "name": "y" }, "alternatives": [{ "id": "reject", "description": "z" }] });
     let alike = json!({ "description": "x", "action": { "name": "y" }, "alternatives": [{ "id": "z", "description": "Approve" }] });
     let asked = wrong.into_iter().map(|arguments| ("ask", arguments));
     let made: Vec<_> = asked.chain([("draft", json), ("leave", taken), ("leave", alike)]).collect();
-    let made: [(&str, Value); 11] = made.try_into().unwrap();
+    let made: [(&str, Value); 12] = made.try_into().unwrap();
     play.model("serve", calls(made));
     assert!(play.snapshot.reviews.is_empty());
     let results = results(&play);
@@ -151,7 +152,7 @@ fn a_question_that_does_not_fit_is_told_and_asks_nobody() {
     told(5, "`timeout`: a timeout must be longer than zero");
     told(6, "`timeout`: a timeout is at most 10years");
     told(7, "the option `A` reads like another answer");
-    told(10, "the alternative `Approve` reads like another answer");
+    told(11, "the alternative `Approve` reads like another answer");
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 use shared::notification::{DeliveryQuery, DeliveryStatus};
-use wiremock::MockServer;
+use wiremock::matchers::path;
+use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::slack::{SIGNING_SECRET, requests, signed, workspace};
 use super::{Client, Received, Site as World, Site};
@@ -14,6 +15,7 @@ use crate::store::tests::support::on_both;
 on_both! {
     a_reaction_decides_as_the_first_button_of_its_kind_does_for_who_may,
     a_reaction_decides_nothing_where_a_button_asks_once_more_or_the_flow_does_not_want_it,
+    what_slack_refuses_is_sent_as_a_headline_and_a_link_that_decide_nothing,
 }
 
 const HANDLERS: &str =
@@ -119,4 +121,25 @@ async fn a_reaction_decides_nothing_where_a_button_asks_once_more_or_the_flow_do
     let reviews = ana.get("/api/v1/reviews").await.expect(200);
     assert!(reviews["items"].as_array().unwrap().iter().all(|review| review["status"] == "pending"), "{reviews}");
     notifier.shutdown().await;
+}
+
+async fn what_slack_refuses_is_sent_as_a_headline_and_a_link_that_decide_nothing(site: Site) {
+    let (site, slack, notifier) = workspace(site).await;
+    let refused = ResponseTemplate::new(200).set_body_json(json!({ "ok": false, "error": "invalid_blocks" }));
+    let first = Mock::given(path("/api/chat.postMessage")).respond_with(refused).up_to_n_times(1).with_priority(1);
+    first.mount(&slack).await;
+    let (dev, ana) = people(&site).await;
+    launch(&dev, HANDLERS).await;
+    let sent = requests(&slack, "/api/chat.postMessage", 2).await.remove(1);
+    message(&site, &slack, 1).await;
+    let review = ana.get("/api/v1/reviews").await.expect(200)["items"][0].clone();
+    let blocks = sent["blocks"].to_string();
+    for shown in [review["title"].as_str().unwrap(), &format!("/reviews/{}", review["id"].as_str().unwrap())] {
+        assert!(blocks.contains(shown), "{shown} in {blocks}");
+    }
+    assert!(!blocks.contains("decide-0") && !blocks.contains("A reaction decides"), "{blocks}");
+
+    event(&site, &reaction("white_check_mark", "U1", TS), SIGNING_SECRET, false).await.expect(200);
+    notifier.shutdown().await;
+    assert_eq!(ana.get("/api/v1/reviews").await.expect(200)["items"][0]["status"], "pending");
 }

@@ -2,7 +2,10 @@
 
 mod blocks;
 mod button;
+mod content;
+mod decisions;
 mod reaction;
+mod text;
 
 use std::time::Duration;
 
@@ -31,6 +34,8 @@ const MAX_ANSWER: usize = 256 * 1024;
 /// The errors of Slack after which another attempt may succeed.
 const PASSING: [&str; 6] =
     ["ratelimited", "rate_limited", "service_unavailable", "internal_error", "fatal_error", "request_timeout"];
+/// The errors of Slack about the content of a message: something in it is too long, or not as Slack wants it.
+const UNACCEPTED: [&str; 4] = ["invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"];
 
 /// An app in a Slack workspace.
 pub(super) struct Slack {
@@ -46,6 +51,13 @@ pub(super) struct Receipt {
     pub channel: String,
     /// The timestamp of the message, which identifies it within the channel.
     pub ts: String,
+}
+
+/// A message that was posted.
+pub(super) struct Posted {
+    pub receipt: Receipt,
+    /// Whether it has all of its blocks, and not only the headline and the link.
+    pub whole: bool,
 }
 
 /// Whether the text may be the id of a member of a workspace.
@@ -76,15 +88,13 @@ impl Slack {
         to: &str,
         id: DeliveryId,
         message: &SlackMessage,
-    ) -> Result<Receipt, DeliveryFailure> {
+    ) -> Result<Posted, DeliveryFailure> {
         let metadata = json!({ "event_type": "countersign_review", "event_payload": { "delivery": id } });
-        let body = json!({
-            "channel": to, "text": message.text, "blocks": message.blocks, "metadata": metadata,
-            "unfurl_links": false, "unfurl_media": false,
-        });
-        let answer = self.call(clients, "chat.postMessage", &body).await?;
-        serde_json::from_value(answer)
-            .map_err(|_| DeliveryFailure::lasting("Slack did not return the address of the message"))
+        let body = json!({ "channel": to, "metadata": metadata, "unfurl_links": false, "unfurl_media": false });
+        let (answer, whole) = self.show(clients, "chat.postMessage", body, message).await?;
+        let receipt = serde_json::from_value(answer)
+            .map_err(|_| DeliveryFailure::lasting("Slack did not return the address of the message"))?;
+        Ok(Posted { receipt, whole })
     }
 
     /// Replaces the content of a message.
@@ -95,10 +105,32 @@ impl Slack {
         message: &SlackMessage,
     ) -> Result<(), DeliveryFailure> {
         let Receipt { channel, ts } = receipt;
-        let body = json!({ "channel": channel, "ts": ts, "text": message.text, "blocks": message.blocks });
-        self.call(clients, "chat.update", &body).await.map(|_| ())
+        self.show(clients, "chat.update", json!({ "channel": channel, "ts": ts }), message).await.map(|_| ())
     }
 
+    /// Calls a method that shows a message, and once more with only the headline and the link if Slack does not accept
+    /// its content, which agents determine. Returns Slack's answer, and whether the message is whole.
+    async fn show(
+        &self,
+        clients: &Clients,
+        method: &str,
+        mut body: Value,
+        message: &SlackMessage,
+    ) -> Result<(Value, bool), DeliveryFailure> {
+        body["text"] = message.text.as_str().into();
+        body["blocks"] = message.blocks.clone();
+        let answer = self.call(clients, method, &body).await?;
+        let error = answer["error"].as_str().unwrap_or_default();
+        if !UNACCEPTED.contains(&error) {
+            return accepted(method, answer).map(|answer| (answer, true));
+        }
+        tracing::warn!(method, error, "Slack did not accept a message; sending only its headline and link");
+        body["blocks"] = message.brief.clone();
+        let answer = self.call(clients, method, &body).await?;
+        accepted(method, answer).map(|answer| (answer, false))
+    }
+
+    /// Calls a method, and returns Slack's answer, which may be an error.
     async fn call(&self, clients: &Clients, method: &str, body: &Value) -> Result<Value, DeliveryFailure> {
         let url = self
             .api
@@ -119,18 +151,7 @@ impl Slack {
         if !status.is_success() {
             return Err(DeliveryFailure::refused(status, after, &said));
         }
-        let value: Value =
-            serde_json::from_slice(&said).map_err(|_| DeliveryFailure::passing("Slack's answer is not JSON"))?;
-        if value["ok"] == true {
-            return Ok(value);
-        }
-        let error: String = value["error"].as_str().unwrap_or("no reason").chars().take(100).collect();
-        let message = format!("Slack refused {method}: {error}");
-        Err(if PASSING.contains(&error.as_str()) {
-            DeliveryFailure::passing(message)
-        } else {
-            DeliveryFailure::lasting(message)
-        })
+        serde_json::from_slice(&said).map_err(|_| DeliveryFailure::passing("Slack's answer is not JSON"))
     }
 
     /// Posts a message to a channel that only one member of it sees.
@@ -142,7 +163,8 @@ impl Slack {
         message: &SlackMessage,
     ) -> Result<(), DeliveryFailure> {
         let body = json!({ "channel": channel, "user": user, "text": message.text, "blocks": message.blocks });
-        self.call(clients, "chat.postEphemeral", &body).await.map(|_| ())
+        let answer = self.call(clients, "chat.postEphemeral", &body).await?;
+        accepted("chat.postEphemeral", answer).map(|_| ())
     }
 
     /// Posts a reply to a press of a button.
@@ -163,6 +185,20 @@ impl Slack {
         // Compared in constant time.
         skew <= SKEW.as_secs() && hmac::verify(&self.signing_key, &message, &given).is_ok()
     }
+}
+
+/// Returns the answer to a call unless it is an error.
+fn accepted(method: &str, answer: Value) -> Result<Value, DeliveryFailure> {
+    if answer["ok"] == true {
+        return Ok(answer);
+    }
+    let error: String = answer["error"].as_str().unwrap_or("no reason").chars().take(100).collect();
+    let message = format!("Slack refused {method}: {error}");
+    Err(if PASSING.contains(&error.as_str()) {
+        DeliveryFailure::passing(message)
+    } else {
+        DeliveryFailure::lasting(message)
+    })
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use serde_json::Value;
 use shared::review::Review;
 
 use super::Receipt;
-use super::blocks::by_reaction;
 use super::button::ButtonPress;
+use super::decisions::by_reaction;
 
 /// The name of the reaction that accepts.
 const ACCEPTS: &str = "white_check_mark";
@@ -78,14 +78,12 @@ impl Reaction {
 
     /// Returns the button press for which the reaction stands. `None` if the message does not show the review's current
     /// version, or no button fits.
-    pub fn press(&self, review: &Review, shown: ShownReview) -> Option<ButtonPress> {
+    pub fn press(&self, review: &Review, shown: &ShownReview) -> Option<ButtonPress> {
         // A posted message still shows the version it was posted with.
-        if shown != ShownReview::of(review) {
+        if *shown != ShownReview::of(review) {
             return None;
         }
-        let (chosen, _) = by_reaction(review, self.accepts)?;
-        let ShownReview { revision, digest } = shown;
-        Some(ButtonPress { review: review.id, revision, digest, chosen })
+        by_reaction(review, self.accepts)?.press
     }
 }
 
