@@ -16,7 +16,7 @@ use crate::components::inert::inert;
 use crate::components::selecting::Selecting;
 use crate::state::inbox::InboxRow;
 use crate::state::outcomes::{self, Quotes};
-use crate::state::subject::subject;
+use crate::state::subject::{subject, untitled_prompt};
 use crate::state::{record, story, words};
 
 /// How long a new row is highlighted, in microseconds.
@@ -211,21 +211,10 @@ fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestam
     if !review.reviewers.roles.is_empty() {
         parts.push(format!("for {}", review.reviewers.roles.join(", ")));
     }
-    // The title usually begins with the question, so the prompt is left out.
-    let prompt = plain(&review.prompt);
-    let said = |word: &str| review.title.contains(word.trim_matches(|c: char| !c.is_alphanumeric()));
-    if !prompt.split_whitespace().take(4).all(said) {
-        parts.push(prompt);
-    }
+    parts.extend(untitled_prompt(review));
     // For reviews without a flow, the second line says who asks.
     if parts.is_empty() && review.flow.is_some() {
         parts.push(format!("started by {}", words::person(&review.requested_by, me)));
     }
     parts.join(" · ")
-}
-
-/// The beginning of a prompt, without its markup.
-fn plain(markdown: &str) -> String {
-    let words: String = markdown.chars().filter(|c| !matches!(c, '*' | '#' | '`')).collect();
-    words::cut(&words)
 }
