@@ -5,7 +5,7 @@ use shared::decision::Via;
 use shared::definition::{OnTimeout, Severity};
 use shared::id::ReviewId;
 use shared::inbox::SOON;
-use shared::review::{Outcome, Review, ReviewKind, ReviewStatus};
+use shared::review::{Outcome, ReviewKind, ReviewStatus};
 use shared::time::Timestamp;
 
 use super::around::Around;
@@ -60,7 +60,8 @@ pub fn QueueRow(
     };
     let title =
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| row.review.title.clone()).unwrap_or_default()));
-    let flow = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| subline(&row.review)).unwrap_or_default()));
+    let flow =
+        Memo::new(move |_| row.with(|row| row.as_ref().map(|row| words::origin(&row.review)).unwrap_or_default()));
     let run = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| row.review.run_id)));
     // A memo, since values may be long and the row is rendered every second.
     let about = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| subject(&row.review))));
@@ -144,11 +145,6 @@ pub fn QueueRow(
             </a>
         </li>
     }
-}
-
-fn subline(review: &Review) -> String {
-    let flow = review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string));
-    flow.unwrap_or_else(|| words::asker(review))
 }
 
 /// The time at the right of the row, whether it is urgent, and whether it is the time left.
