@@ -84,10 +84,7 @@ pub struct PlainChoice {
 /// The decisions on a review that need nothing but a click: options that accept or stop and have no fields, and
 /// approving or rejecting all actions if each of them allows that.
 pub fn choices(review: &Review) -> Vec<PlainChoice> {
-    let first = |accepts: bool| {
-        let first_stop = || review.options.iter().find(|option| option.kind == ChoiceKind::Stop);
-        if accepts { review.first_accept() } else { first_stop() }
-    };
+    let first = |accepts: bool| if accepts { review.first_accept() } else { review.first_stop() };
     let of_options = review.options.iter().filter(|option| option.fields.is_none()).filter_map(|option| {
         let accepts = match option.kind {
             ChoiceKind::Accept => true,

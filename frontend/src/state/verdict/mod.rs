@@ -37,11 +37,6 @@ pub enum Intent {
     RejectAll,
 }
 
-/// The option that the key `r` chooses: the first that stops.
-pub fn first_stop(review: &Review) -> Option<&ReviewOption> {
-    review.options.iter().find(|option| option.kind == ChoiceKind::Stop)
-}
-
 /// Whether a decision includes the edits.
 pub fn sends_edits(review: &Review, intent: &Intent) -> bool {
     match intent {
