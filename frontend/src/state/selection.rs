@@ -43,7 +43,8 @@ pub fn refusal(review: &Review, access: Access, begun: Begun) -> Option<&'static
     if begun.drafted {
         return Some("you have a draft in it; open it to decide");
     }
-    if is_critical(review) {
+    // The severity of the review is the highest of its actions.
+    if review.stakes.severity == Severity::Critical {
         return Some("critical reviews are decided one at a time");
     }
     match review.kind {
@@ -62,12 +63,6 @@ pub fn refusal(review: &Review, access: Access, begun: Begun) -> Option<&'static
     } else {
         "its calls cannot simply be approved or rejected; open it to decide each"
     })
-}
-
-/// Whether the review or one of its actions is critical.
-fn is_critical(review: &Review) -> bool {
-    let stakes = review.actions.iter().filter_map(|action| action.stakes.as_deref());
-    [&review.stakes].into_iter().chain(stakes).any(|stakes| stakes.severity == Severity::Critical)
 }
 
 /// A decision that needs nothing but a click.
@@ -303,11 +298,6 @@ mod tests {
             assert!(says(patch.clone()).contains(expected), "{patch}: {}", says(patch.clone()));
         }
         let mut calls = calls(1, 1);
-        calls.actions[1].stakes = Some(Box::default());
-        assert_eq!(refused(&calls), None);
-        calls.actions[1].stakes.as_mut().unwrap().severity = Severity::Critical;
-        assert!(refused(&calls).unwrap().contains("critical"), "one of its calls is");
-        calls.actions[1].stakes = None;
         calls.actions[0].allowed_decisions = vec![ActionKind::Edit, ActionKind::Respond];
         assert!(refused(&calls).unwrap().contains("open it to decide each"));
     }

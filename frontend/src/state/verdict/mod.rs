@@ -273,12 +273,9 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
 
 /// Why the calls of a review must be decided one by one.
 pub fn one_by_one(review: &Review) -> String {
-    let stakes = || review.actions.iter().filter_map(|action| action.stakes.as_ref());
-    let critical = stakes().filter(|stakes| stakes.severity == Severity::Critical).count();
-    let which = match critical {
-        // The severity is the review's, not that of any call.
-        0 if stakes().next().is_some() => "This review is critical.".to_owned(),
-        1 if review.actions.len() > 1 => "One of these calls is critical.".to_owned(),
+    let stakes = review.actions.iter().filter_map(|action| action.stakes.as_ref());
+    let which = match stakes.filter(|stakes| stakes.severity == Severity::Critical).count() {
+        1 => "One of these calls is critical.".to_owned(),
         some if some > 0 && some < review.actions.len() => format!("{some} of these calls are critical."),
         _ => "These calls are critical.".to_owned(),
     };
