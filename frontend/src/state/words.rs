@@ -196,7 +196,7 @@ pub fn review_act(act: ReviewAct) -> &'static str {
         ReviewAct::Vote => "Voted on",
         ReviewAct::Comment => "Commented on",
         ReviewAct::Claim => "Claimed or released",
-        ReviewAct::Delegation => "Delegated or handed off",
+        ReviewAct::Delegation => "Delegated",
         ReviewAct::Withdrawal => "Withdrawn",
         ReviewAct::Timeout => "Expired or escalated",
     }
