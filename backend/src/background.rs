@@ -1,7 +1,5 @@
 //! Supervision of tasks that run as long as the server. If one ends unexpectedly, by a panic or by returning, the
 //! server is not fully working: the process is told, exits, and has to be restarted.
-//!
-//! Imports nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

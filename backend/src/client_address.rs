@@ -1,7 +1,5 @@
 //! The origin of a request: the peer of its connection, or the client that trusted proxies report. All counts by
 //! address use it.
-//!
-//! Imports nothing of the server.
 
 use std::convert::Infallible;
 use std::fmt;

@@ -1,7 +1,5 @@
 //! Files that only their owner may read: they contain texts of people and agents, and digests of passwords. Also their
 //! locks, and writing them as a whole.
-//!
-//! Imports nothing of the server.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};

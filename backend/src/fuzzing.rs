@@ -1,5 +1,5 @@
 //! The entry points of the fuzz targets: readers of foreign input that are private to their modules. Not part of the
-//! library's interface. May import everything.
+//! library's interface.
 
 use axum::http::Request;
 use rmcp::model::CallToolResult;

@@ -1,5 +1,5 @@
 //! What all requests of this server to others have in common: how clients are built, how much of a response is read,
-//! and when a server that refused allows a retry. Imports nothing of the server.
+//! and when a server that refused allows a retry.
 
 use std::time::Duration;
 

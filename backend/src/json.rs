@@ -1,6 +1,6 @@
 //! Strict JSON: no duplicate keys, no U+0000, no integers of more than 64 bits, nothing over the limits of
 //! [`crate::limits`], and a JSON pointer to every error. Everything from clients is read here, over HTTP and over the
-//! socket; answers of tools may contain duplicate keys and U+0000. Imports `shared` and `crate::limits` only.
+//! socket; answers of tools may contain duplicate keys and U+0000.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Countersign's server: runs flows that stop for human approval, and streams their reviews.
 //!
 //! Imports point one way: `flow` and `engine` are pure; `store` commits what the engine decides; `worker`, `live` and
-//! `http` build on the store; only `app` sees everything. `cargo xtask tidy` checks this.
+//! `http` build on the store; `app` builds the server from all of them. `cargo xtask tidy` checks this.
 
 pub mod agent;
 pub mod app;

@@ -1,6 +1,6 @@
 //! The size limits of values from outside: one bound for bodies, socket messages, answers of tools and models, results
-//! of functions, and rendered templates. Everything within it can be stored, and read again; integers of more than 64 bits
-//! could not. Imports nothing.
+//! of functions, and rendered templates. Everything within it can be stored, and read again; integers of more than 64
+//! bits could not.
 
 use std::fmt;
 

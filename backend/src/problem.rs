@@ -1,7 +1,5 @@
 //! Converts refusals of the store and the engine to problems of the API, and problems to responses: one mapping for HTTP
 //! and the live socket.
-//!
-//! Imports `shared`, `crate::engine` and `crate::store` only.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};

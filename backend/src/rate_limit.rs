@@ -1,8 +1,7 @@
 //! Rate limits: a limit by key, whose limits a request counts against, and the write budgets (requests per second and
 //! bytes per minute, because what is written is kept for ever).
 //!
-//! Imports nothing of the server. Time comes in as an argument: the server's uptime, since a clock that is set back would
-//! lock out everybody.
+//! Time comes in as an argument: the server's uptime, since a clock that is set back would lock out everybody.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -2,8 +2,7 @@
 //! only public addresses, and those that the server's settings allow by name.
 //!
 //! Names are checked where they are resolved, so that a name cannot change its address between the check and the
-//! connection; addresses written in a URL skip the resolver and are checked before the request. Imports `crate::http_client`
-//! only.
+//! connection; addresses written in a URL skip the resolver and are checked before the request.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;

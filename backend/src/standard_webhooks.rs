@@ -1,7 +1,5 @@
 //! The sender's part of Standard Webhooks: a message has an id and a time, and is signed with a secret that the
 //! receiver shares. So the receiver can verify that a message is authentic and unchanged, and recognise repetitions.
-//!
-//! Imports nothing of the server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

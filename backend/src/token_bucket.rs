@@ -1,5 +1,5 @@
 //! A token bucket: limits how often something may happen, with a burst after a pause, and a steady rate afterwards.
-//! Imports nothing of the server. Time comes in as an argument.
+//! Time comes in as an argument.
 
 use std::time::Duration;
 

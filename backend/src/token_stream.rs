@@ -1,5 +1,5 @@
 //! The text of running agents, on its way from workers to live sockets of this server and of others on the same
-//! database. It is not committed, and slow receivers miss some. Imports `shared` only.
+//! database. It is not committed, and slow receivers miss some.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 //! stack overflow, no unbounded memory or time. A target that checks more says so.
 //!
 //! The functions do not depend on the fuzzer, so that an ordinary test (`tests/corpus.rs`) can replay the corpus.
-//! Imports `backend`, `shared` and `serde_json`.
 
 mod answers;
 mod flows;

@@ -1,6 +1,4 @@
 //! The queue of reviews: its order of urgency, its filters and its counts, shared by the server and the console.
-//!
-//! Imports only the parts of reviews and `access` from this crate.
 
 mod facets;
 mod outline;

@@ -1,4 +1,4 @@
-//! A macro for types that JSON represents as strings, in the format of `Display` and `FromStr`. Imports nothing.
+//! A macro for types that JSON represents as strings, in the format of `Display` and `FromStr`.
 
 /// Implements `Serialize` by `Display`, and `Deserialize` by `FromStr`. The optional literal names the expected format,
 /// for types whose `FromStr` error does not.

@@ -232,6 +232,11 @@ impl Review {
         self.options.iter().find(|option| option.kind == ChoiceKind::Accept && !option.alternative)
     }
 
+    /// Returns the first option that stops.
+    pub fn first_stop(&self) -> Option<&ReviewOption> {
+        self.options.iter().find(|option| option.kind == ChoiceKind::Stop)
+    }
+
     /// Whether the review is still pending.
     pub fn is_pending(&self) -> bool {
         self.status == ReviewStatus::Pending

@@ -1,7 +1,4 @@
 //! Models behind one small trait, which returns the answer of an agent's turn and its usage.
-//!
-//! Imports only `shared`, `crate::limits`, `crate::engine`, `crate::http_client` and `crate::ssrf` (for the errors of
-//! requests).
 
 pub(crate) mod answer;
 mod anthropic;

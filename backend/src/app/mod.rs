@@ -1,5 +1,5 @@
 //! The application: opens the store, creates the first users, loads flows, and starts the hub, the worker and the
-//! server. It is the only module that sees every other one.
+//! server.
 
 mod flows;
 mod gauges;

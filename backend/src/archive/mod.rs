@@ -4,9 +4,6 @@
 //! An archive is written and synced; then [`crate::store`] marks its runs as archived and records its entries and its
 //! SHA-256 in the audit log; only then is anything removed. Data that a crash leaves after the last archive of a file
 //! is overwritten.
-//!
-//! Imports only `shared`, `crate::background`, `crate::clock`, `crate::files`, `crate::engine`, `crate::store` and
-//! `crate::audit`.
 
 mod archiver;
 mod folder;

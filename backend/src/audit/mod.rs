@@ -2,8 +2,6 @@
 //!
 //! The log is sealed in ranges: the hashes of a range's entries, in order, are signed together with the hash of the
 //! previous seal, with a key that is not in the database. `docs/audit.md` explains what this proves, and against whom.
-//!
-//! Imports only `shared`, `crate::background`, `crate::clock`, `crate::files` and `crate::store`.
 
 mod compare;
 mod explained;

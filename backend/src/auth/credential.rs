@@ -1,4 +1,4 @@
-//! A credential that is valid for some time, created from its secret. Imports the store, and `secret`.
+//! A credential that is valid for some time, created from its secret.
 
 use std::time::Duration;
 

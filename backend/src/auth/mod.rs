@@ -1,9 +1,8 @@
 //! Authentication: passwords, sessions, tokens, one-time links, and the identity provider. `shared::access` determines
 //! the rights of a caller.
 //!
-//! Imports only `shared`, `crate::clock`, `crate::limits`, `crate::client_address`, `crate::http_client`,
-//! `crate::rate_limit`, `crate::store` and `crate::problem`. No secret is ever stored or logged: the database has SHA-256 hashes of random secrets and
-//! argon2 hashes of passwords.
+//! No secret is ever stored or logged: the database has SHA-256 hashes of random secrets and argon2 hashes of
+//! passwords.
 
 mod authenticator;
 mod credential;

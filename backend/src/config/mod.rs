@@ -1,8 +1,7 @@
 //! The settings of the server: flags, then the environment, then the file.
 //!
 //! Contains everything that a flow must not contain: model providers, the commands of MCP servers, the hosts that tools
-//! may reach, limits, prices, and who is notified of reviews. Imports the types of MCP servers, prices and receivers
-//! only, from `crate::tool`, `crate::agent`, `crate::auth` and `crate::notify`.
+//! may reach, limits, prices, and who is notified of reviews.
 
 mod network;
 

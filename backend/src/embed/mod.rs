@@ -3,7 +3,7 @@
 //! [`Options`] set the reviewers and the functions that are tools; [`Options::start`] returns a [`Countersign`], which
 //! runs flows. The command `countersign flow run` is such a program: its reviewer is the terminal.
 //!
-//! Builds on `crate::app`, and may import everything.
+//! Builds on `crate::app`.
 
 mod choice;
 mod decide;

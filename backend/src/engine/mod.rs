@@ -1,8 +1,6 @@
 //! The engine, which computes what a run does next: `(flow, snapshot, input, moment) -> transition or refusal`. It is
 //! pure: it never awaits, reads no clock and touches no database; the same inputs give the same transition, so a logged
 //! run can be replayed and checked.
-//!
-//! Of this crate, it imports only `crate::clock` (for [`Moment`]), `crate::flow` and `crate::limits`.
 
 mod accounts;
 mod advance;

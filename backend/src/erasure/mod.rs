@@ -4,8 +4,6 @@
 //! A step is a run, or some entries without a run. It is made from what was read, checked against the seals, and
 //! committed together with `entries.erased` entries, which record the new hashes of the changed entries.
 //! `docs/audit.md` explains what this proves.
-//!
-//! Imports only `shared`, `crate::background`, `crate::store` and `crate::audit`.
 
 mod eraser;
 #[cfg(test)]

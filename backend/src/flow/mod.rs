@@ -1,6 +1,4 @@
 //! Flow files: reads them with line and column, finds every error when they are saved, and compiles them. Pure.
-//!
-//! Imports only `shared`.
 
 mod agents;
 mod audience;

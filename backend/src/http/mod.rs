@@ -1,9 +1,5 @@
 //! The HTTP API, with one file for each resource. A handler identifies the caller, reads the body, asks
 //! `shared::access`, and then reads from the store or commits to it.
-//!
-//! Imports `shared`, `crate::client_address`, `crate::rate_limit`, `crate::clock`, `crate::flow`, `crate::engine`,
-//! `crate::store`, `crate::problem`, `crate::json`, `crate::notify`, `crate::handler`, `crate::auth` and
-//! `crate::audit`.
 
 mod account;
 mod api;

@@ -1,5 +1,4 @@
-//! The authentication that sessions need: an interface, since `live` does not depend on how people log in. Imports
-//! `shared` and the actor of `crate::store`.
+//! The authentication that sessions need: an interface, since `live` does not depend on how people log in.
 
 use async_trait::async_trait;
 use axum::http::HeaderMap;

@@ -7,9 +7,6 @@
 //!
 //! A session sends only what was read: entries come from the log, and snapshots from one read transaction. Everything
 //! that a slow client could cause to grow is bounded: the ring by entries and bytes, a socket by one frame.
-//!
-//! Imports only `shared` and `crate::{client_address, clock, engine, json, problem, rate_limit, store, token_bucket,
-//! token_stream}`.
 
 mod authenticate;
 mod close_reason;

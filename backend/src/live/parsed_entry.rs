@@ -1,4 +1,4 @@
-//! A log entry with the part of its review that decides who may see it, read once. Imports `shared` only.
+//! A log entry with the part of its review that decides who may see it, read once.
 
 use std::sync::Arc;
 

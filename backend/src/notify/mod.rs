@@ -5,9 +5,7 @@
 //! sends them; after a crash both continue where they were. If no channel is set up, neither runs, and nothing leaves
 //! the server.
 //!
-//! Imports only `shared`, `crate::background`, `crate::clock`, `crate::http_client`, `crate::rate_limit`,
-//! `crate::ssrf`, `crate::standard_webhooks`, `crate::engine` and `crate::store`. A secret is sent only to its owner,
-//! and never appears in an error, a log or a list.
+//! A secret is sent only to its owner, and never appears in an error, a log or a list.
 
 mod callback;
 mod channel;

@@ -1,6 +1,4 @@
 //! The server: accepts connections, within limits, and serves their requests.
-//!
-//! Imports only `crate::background` and `crate::client_address`.
 
 mod body;
 mod connection;

@@ -3,8 +3,6 @@
 //! SQLite is a library call: it executes one statement for any number of rows, bound again for each. In PostgreSQL,
 //! each statement is a round trip, so the whole batch is one statement with an array for each column: its text (and
 //! with it the prepared statement) does not depend on the number of rows.
-//!
-//! Imports the connection of `db` only.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The reasons why a change was not made. Imports only the engine's refusal.
+//! The reasons why a change was not made.
 
 use crate::engine::Refusal;
 

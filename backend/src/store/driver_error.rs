@@ -1,6 +1,6 @@
 //! The errors of the database drivers, and of the pool of connections to SQLite.
 //!
-//! Imports nothing of the store: `error` says what can be done about them.
+//! `error` says what can be done about them.
 
 use std::borrow::Cow;
 use std::time::Duration;

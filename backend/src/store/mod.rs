@@ -1,6 +1,4 @@
 //! The store: one `commit` for all changes, and the queries. SQLite and PostgreSQL behind one type.
-//!
-//! Imports only `shared`, `crate::background`, `crate::files`, `crate::clock`, `crate::flow` and `crate::engine`.
 
 mod archives;
 mod audit;

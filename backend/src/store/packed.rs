@@ -1,8 +1,6 @@
 //! JSON as columns store it: long JSON is compressed with Zstandard (RFC 8878) and a dictionary of the common parts of
 //! most rows, and written as base64 after a mark that no JSON begins with. Columns stay text, so that both databases
 //! and all tools treat them like others.
-//!
-//! Imports only [`DriverError`] from the store.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
 //! The size limit of a page of a list that is read row by row. Rows can be as large as the text of agents, and a page
-//! must not fill the memory. Imports only the length of JSON and the errors of the store.
+//! must not fill the memory.
 
 use serde::Serialize;
 

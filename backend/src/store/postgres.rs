@@ -1,8 +1,6 @@
 //! Connections to PostgreSQL. Every transaction has a time limit, because a connection that the network lost (a
 //! fail-over, a balancer that lost its table) does not answer for minutes or for ever. A connection that did not answer
 //! in time is dropped and replaced; it never returns to the pool.
-//!
-//! Imports nothing of the store.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Statements with their arguments, and the keys by which rows are counted: the common input of both databases. Imports
-//! nothing of the store.
+//! Statements with their arguments, and the keys by which rows are counted: the common input of both databases.
 
 use std::fmt::Write as _;
 

@@ -3,8 +3,6 @@
 //! SQLite is a library, and a statement takes microseconds: the writer has its own thread and calls it there. A driver
 //! that passes each statement to another thread would spend a third of a commit on wake-ups. Other callers must not
 //! block the threads of the runtime, and make their calls on a thread for blocking work.
-//!
-//! Imports only [`Arg`], [`Sql`] and [`DriverError`] from the store.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;

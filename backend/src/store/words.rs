@@ -3,8 +3,6 @@
 //!
 //! A word is a run of letters and digits, in lower case. In scripts without spaces between words, each character is a
 //! word. An id is one word, written without hyphens. A search matches the beginnings of words.
-//!
-//! Imports nothing of the store.
 
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 //!
 //! Escapes are decoded layer by layer, and the original position of each byte is kept. Each layer is searched for all
 //! forms of the secrets, and matches are masked in the original text. Two layers of any kind are decoded, and three of
-//! JSON, as in JSON in a text in JSON. Imports nothing.
+//! JSON, as in JSON in a text in JSON.
 
 use std::ops::Range;
 

@@ -1,7 +1,6 @@
 //! Tools behind one small trait: HTTP requests, tools of MCP servers, and a few builtins.
 //!
-//! Imports only `shared`, `crate::flow` (for templates), `crate::json`, `crate::http_client`, `crate::ssrf` and
-//! `crate::engine`. No secret appears in a result, an error or a log.
+//! No secret appears in a result, an error or a log.
 
 mod builtin;
 pub(crate) mod http;

@@ -2,9 +2,6 @@
 //!
 //! The loop, its leases and its heartbeats are those of every consumer ([`store::consume`]). The store decides whether
 //! an answer still counts, so it is safe if a worker is wrong about what it holds.
-//!
-//! Imports only `shared`, `crate::background`, `crate::clock`, `crate::token_stream`, `crate::flow`, `crate::engine`,
-//! `crate::store`, `crate::agent`, `crate::tool` and `crate::handler`.
 
 mod call;
 mod job;

@@ -19,6 +19,7 @@ pub mod held;
 pub mod help;
 pub mod inert;
 pub mod listeners;
+pub mod log_out;
 pub mod markdown;
 pub mod notice;
 pub mod pages;

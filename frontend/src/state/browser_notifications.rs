@@ -45,13 +45,11 @@ pub struct Asked {
 impl Asked {
     /// Reads a review. Its texts are those of agents, so hidden characters in them are named, and long ones cut.
     pub fn of(review: &Review) -> Self {
-        let flow = review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string));
-        let from = flow.unwrap_or_else(|| words::asker(review));
         Self {
             id: review.id,
             severity: review.stakes.severity,
             title: words::cut(&named(&review.title)),
-            from: words::cut(&named(&from)),
+            from: words::cut(&named(&words::origin(review))),
             expires_at: review.expires_at,
         }
     }

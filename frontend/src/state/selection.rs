@@ -43,7 +43,8 @@ pub fn refusal(review: &Review, access: Access, begun: Begun) -> Option<&'static
     if begun.drafted {
         return Some("you have a draft in it; open it to decide");
     }
-    if is_critical(review) {
+    // The severity of the review is the highest of its actions.
+    if review.stakes.severity == Severity::Critical {
         return Some("critical reviews are decided one at a time");
     }
     match review.kind {
@@ -64,12 +65,6 @@ pub fn refusal(review: &Review, access: Access, begun: Begun) -> Option<&'static
     })
 }
 
-/// Whether the review or one of its actions is critical.
-fn is_critical(review: &Review) -> bool {
-    let stakes = review.actions.iter().filter_map(|action| action.stakes.as_deref());
-    [&review.stakes].into_iter().chain(stakes).any(|stakes| stakes.severity == Severity::Critical)
-}
-
 /// A decision that needs nothing but a click.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlainChoice {
@@ -84,10 +79,7 @@ pub struct PlainChoice {
 /// The decisions on a review that need nothing but a click: options that accept or stop and have no fields, and
 /// approving or rejecting all actions if each of them allows that.
 pub fn choices(review: &Review) -> Vec<PlainChoice> {
-    let first = |accepts: bool| {
-        let first_stop = || review.options.iter().find(|option| option.kind == ChoiceKind::Stop);
-        if accepts { review.first_accept() } else { first_stop() }
-    };
+    let first = |accepts: bool| if accepts { review.first_accept() } else { review.first_stop() };
     let of_options = review.options.iter().filter(|option| option.fields.is_none()).filter_map(|option| {
         let accepts = match option.kind {
             ChoiceKind::Accept => true,
@@ -306,11 +298,6 @@ mod tests {
             assert!(says(patch.clone()).contains(expected), "{patch}: {}", says(patch.clone()));
         }
         let mut calls = calls(1, 1);
-        calls.actions[1].stakes = Some(Box::default());
-        assert_eq!(refused(&calls), None);
-        calls.actions[1].stakes.as_mut().unwrap().severity = Severity::Critical;
-        assert!(refused(&calls).unwrap().contains("critical"), "one of its calls is");
-        calls.actions[1].stakes = None;
         calls.actions[0].allowed_decisions = vec![ActionKind::Edit, ActionKind::Respond];
         assert!(refused(&calls).unwrap().contains("open it to decide each"));
     }

@@ -1,4 +1,4 @@
-//! Pieces of sentences: lists, quotations, and the capital at the start. Imports nothing.
+//! Pieces of sentences: lists, quotations, and the capital at the start.
 
 /// `a`, `a and b`, `a, b and c`.
 pub fn listed(words: &[&str]) -> String {

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 use shared::review::{Item, Review};
-use shared::topic::{cut, topic, topic_of};
+use shared::topic::{cut, plain, topic, topic_of};
+
+use super::words;
 
 /// The maximum number of subjects in a row.
 const NAMED: usize = 2;
@@ -31,6 +33,14 @@ pub fn prompt(review: &Review) -> Option<&str> {
     let prompt = review.prompt.trim();
     let title = review.title.split(" · ").next().unwrap_or_default();
     (prompt.trim_end_matches('.') != title).then_some(&review.prompt)
+}
+
+/// The beginning of the prompt without its markup; `None` if the title begins with it, as titles usually do.
+pub fn untitled_prompt(review: &Review) -> Option<String> {
+    let lines: Vec<_> = review.prompt.lines().map(plain).collect();
+    let prompt = words::cut(&lines.join(" "));
+    let said = |word: &str| review.title.contains(word.trim_matches(|c: char| !c.is_alphanumeric()));
+    (!prompt.split_whitespace().take(4).all(said)).then_some(prompt)
 }
 
 fn of_item(item: &Item) -> Option<String> {
@@ -63,5 +73,15 @@ mod tests {
         assert_eq!(subject(&both).as_deref(), Some("/a"), "the same thing is named once");
         both.actions[1].arguments = json!({ "path": "x".repeat(80) }).as_object().cloned().unwrap();
         assert_eq!(subject(&both), Some(format!("/a, {}…", "x".repeat(LONGEST))));
+    }
+
+    #[test]
+    fn a_row_does_not_repeat_the_question_of_its_title() {
+        let mut review =
+            review(1, 1, json!({ "prompt": "See [the invoice](https://a/i/17) and pay.\n\n- It is **due**." }));
+        review.title = "See the invoice and pay.".to_owned();
+        assert_eq!(untitled_prompt(&review), None, "the title has the text of the link");
+        review.title = "Pay".to_owned();
+        assert_eq!(untitled_prompt(&review).as_deref(), Some("See the invoice and pay. It is due."));
     }
 }

@@ -59,6 +59,12 @@ pub fn asker(review: &Review) -> String {
     format!("asked by {}", review.requested_by)
 }
 
+/// The flow that asks, or who asks without one.
+pub fn origin(review: &Review) -> String {
+    let flow = review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string));
+    flow.unwrap_or_else(|| asker(review))
+}
+
 /// A person in a list of people: `Tom Hale (tom)`.
 pub fn user(user: &User) -> String {
     let name =
@@ -190,7 +196,7 @@ pub fn review_act(act: ReviewAct) -> &'static str {
         ReviewAct::Vote => "Voted on",
         ReviewAct::Comment => "Commented on",
         ReviewAct::Claim => "Claimed or released",
-        ReviewAct::Delegation => "Delegated or handed off",
+        ReviewAct::Delegation => "Delegated",
         ReviewAct::Withdrawal => "Withdrawn",
         ReviewAct::Timeout => "Expired or escalated",
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Modifications, ProgramAnswer, Verdict, Via};
-use shared::definition::ChoiceKind;
 use shared::error::{Mistake, pointer};
 use shared::id::NodeId;
 use shared::request::Request;
@@ -177,8 +176,7 @@ pub(super) fn said(review: &Review, approves: bool, reason: Option<&str>) -> Res
     if !review.actions.is_empty() {
         return Ok(CheckedVerdict::Actions(answer_all(&review.actions, approves, reason), None));
     }
-    let stop = || review.options.iter().find(|option| option.kind == ChoiceKind::Stop);
-    let option = if approves { review.first_accept() } else { stop() };
+    let option = if approves { review.first_accept() } else { review.first_stop() };
     Ok(CheckedVerdict::Node(match (approves, option.cloned()) {
         (true, Some(option)) => NodeVerdict::Accept(option),
         (true, None) => {

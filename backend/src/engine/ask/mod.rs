@@ -1,9 +1,6 @@
 //! Questions: their content, who is asked in which order, and the outcome. A question is answered exactly once: by a
 //! handler, by people, by its timer, or by a withdrawal. The modules above deliver the answer
 //! ([`crate::engine::next`]); nothing here knows what its receiver does with it.
-//!
-//! Imports the engine's state and the transition under construction, but neither nodes nor the code that advances a
-//! run.
 
 pub(super) mod action;
 mod action_kind;

@@ -1,7 +1,5 @@
 //! The kinds of nodes: what each does when a branch enters it, and with the answers that it gets. None knows the
 //! consequences ([`crate::engine::next`]).
-//!
-//! Imports the engine's state, the transition under construction, and the questions.
 
 mod agent;
 mod call;

@@ -2,7 +2,7 @@
 //!
 //! A lazy automaton reads a text in a few steps per byte. Where it cannot (it would need too many states, or non-ASCII
 //! text meets a Unicode word boundary), the states of the pattern are followed one by one. Both read no further than
-//! necessary, and take their steps from the same [`Work`]. Imports nothing of the server.
+//! necessary, and take their steps from the same [`Work`].
 
 mod automaton;
 #[cfg(test)]

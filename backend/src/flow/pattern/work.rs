@@ -1,5 +1,5 @@
 //! The work of a search. A step is 8 bytes read by an automaton, a byte of a newly built state, or a state that is
-//! followed one by one. Imports nothing.
+//! followed one by one.
 
 /// The number of bytes that an automaton reads per step.
 const READ: u64 = 8;

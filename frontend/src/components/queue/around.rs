@@ -3,6 +3,8 @@
 use shared::access::Principal;
 use shared::id::ReviewId;
 
+use crate::state::outbox::Stage;
+
 /// What rows need to know about the page. It is one source that each row follows, rather than one for each part.
 #[derive(Debug, Clone, Default)]
 pub struct Around {
@@ -22,10 +24,8 @@ pub struct Around {
     pub selected: Vec<ReviewId>,
     /// The reviews for which they have a draft.
     pub drafted: Vec<ReviewId>,
-    /// The reviews on which their decision is held or being sent.
-    pub sending: Vec<ReviewId>,
-    /// The reviews on which their decision could not be sent.
-    pub unsent: Vec<ReviewId>,
+    /// How far their decisions on these reviews have come.
+    pub stages: Vec<(ReviewId, Stage)>,
 }
 
 /// The part of [`Around`] that concerns one row.
@@ -44,6 +44,11 @@ pub struct Here {
 }
 
 impl Around {
+    /// How far the decision on this review has come, if there is one here.
+    pub fn stage(&self, id: ReviewId) -> Option<&Stage> {
+        self.stages.iter().find(|(decided, _)| *decided == id).map(|(_, stage)| stage)
+    }
+
     /// The part that concerns this row.
     pub fn of(&self, id: ReviewId) -> Here {
         let is = |other: Option<ReviewId>| other == Some(id);
@@ -52,8 +57,8 @@ impl Around {
             at: is(self.at),
             stop: is(self.stop),
             drafted: self.drafted.contains(&id),
-            sending: self.sending.contains(&id),
-            unsent: self.unsent.contains(&id),
+            sending: matches!(self.stage(id), Some(Stage::Held(_) | Stage::Sending)),
+            unsent: matches!(self.stage(id), Some(Stage::Unsent(_))),
             search: self.search.clone(),
             total: self.total,
             me: self.viewer.as_ref().map(|viewer| viewer.username.to_string()),

@@ -81,9 +81,9 @@ pub fn Queue(
         let (at, ids) = (at.get(), ids.get());
         let drafted =
             workspace.drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.review(*id).is_some()).collect());
-        let (sending, unsent) = workspace.outbox.with(|outbox| {
-            let sending = ids.iter().copied().filter(|id| outbox.is_under_way(*id)).collect();
-            (sending, outbox.unsent())
+        let stages = workspace.outbox.with(|outbox| {
+            let stage = |id: &ReviewId| Some((*id, outbox.get(*id)?.stage.clone()));
+            ids.iter().filter_map(stage).collect()
         });
         Around {
             selected: selecting.selection.with(|selection| selection.ticked().collect()),
@@ -94,8 +94,7 @@ pub fn Queue(
             search: search.get(),
             total: total.get(),
             drafted,
-            sending,
-            unsent,
+            stages,
         }
     };
     let around = GlobalSignal::new(untrack(look_around));

@@ -5,7 +5,7 @@ use shared::decision::Via;
 use shared::definition::{OnTimeout, Severity};
 use shared::id::ReviewId;
 use shared::inbox::SOON;
-use shared::review::{Outcome, Review, ReviewKind, ReviewStatus};
+use shared::review::{Outcome, ReviewKind, ReviewStatus};
 use shared::time::Timestamp;
 
 use super::around::Around;
@@ -16,7 +16,7 @@ use crate::components::inert::inert;
 use crate::components::selecting::Selecting;
 use crate::state::inbox::InboxRow;
 use crate::state::outcomes::{self, Quotes};
-use crate::state::subject::subject;
+use crate::state::subject::{subject, untitled_prompt};
 use crate::state::{record, story, words};
 
 /// How long a new row is highlighted, in microseconds.
@@ -60,7 +60,8 @@ pub fn QueueRow(
     };
     let title =
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| row.review.title.clone()).unwrap_or_default()));
-    let flow = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| subline(&row.review)).unwrap_or_default()));
+    let flow =
+        Memo::new(move |_| row.with(|row| row.as_ref().map(|row| words::origin(&row.review)).unwrap_or_default()));
     let run = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| row.review.run_id)));
     // A memo, since values may be long and the row is rendered every second.
     let about = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| subject(&row.review))));
@@ -146,11 +147,6 @@ pub fn QueueRow(
     }
 }
 
-fn subline(review: &Review) -> String {
-    let flow = review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string));
-    flow.unwrap_or_else(|| words::asker(review))
-}
-
 /// The time at the right of the row, whether it is urgent, and whether it is the time left.
 fn time(row: &InboxRow, now: Timestamp) -> (String, bool, bool) {
     let review = &row.review;
@@ -211,21 +207,10 @@ fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestam
     if !review.reviewers.roles.is_empty() {
         parts.push(format!("for {}", review.reviewers.roles.join(", ")));
     }
-    // The title usually begins with the question, so the prompt is left out.
-    let prompt = plain(&review.prompt);
-    let said = |word: &str| review.title.contains(word.trim_matches(|c: char| !c.is_alphanumeric()));
-    if !prompt.split_whitespace().take(4).all(said) {
-        parts.push(prompt);
-    }
+    parts.extend(untitled_prompt(review));
     // For reviews without a flow, the second line says who asks.
     if parts.is_empty() && review.flow.is_some() {
         parts.push(format!("started by {}", words::person(&review.requested_by, me)));
     }
     parts.join(" · ")
-}
-
-/// The beginning of a prompt, without its markup.
-fn plain(markdown: &str) -> String {
-    let words: String = markdown.chars().filter(|c| !matches!(c, '*' | '#' | '`')).collect();
-    words::cut(&words)
 }

@@ -9,7 +9,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::named;
 use crate::components::selecting::{Selecting, refusal};
 use crate::state::inbox::InboxRow;
-use crate::state::selection::Begun;
+use crate::state::selection::begun;
 
 /// The state of the box.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,12 +34,7 @@ pub fn SelectBox(
             around.with(|around| {
                 let has = |ids: &[ReviewId]| ids.contains(&id);
                 let me = around.viewer.as_ref().map(|viewer| viewer.username.as_str());
-                let votes = row.review.decisions.iter().any(|vote| me == Some(vote.by.as_str()));
-                let begun = Begun {
-                    drafted: has(&around.drafted),
-                    sent: has(&around.sending) || has(&around.unsent),
-                    voted: row.review.voting.is_some() && votes,
-                };
+                let begun = begun(&row.review, has(&around.drafted), around.stage(id), me);
                 let refusal = refusal(row, around.viewer.as_ref(), begun);
                 BoxState { on: has(&around.selected), stop: around.stop == Some(id), refusal }
             })

@@ -1,7 +1,7 @@
 //! The ways to decide a review: what each button says and does.
 
-use shared::definition::ChoiceKind;
-use shared::review::{ActionType, Review, ReviewOption};
+use shared::definition::{ActionKind, ChoiceKind};
+use shared::review::{Action, ActionType, Review, ReviewOption};
 use shared::time::Timestamp;
 
 use leptos::prelude::*;
@@ -9,10 +9,11 @@ use leptos::prelude::*;
 use super::pane::Pane;
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
+use crate::state::guardrail_notes::{self, Answered};
 use crate::state::outbox::held_until;
 use crate::state::sentences::listed;
 use crate::state::verdict::{self, Intent, keys};
-use crate::state::{action_words, calls, effects, guardrail_notes, votes};
+use crate::state::{action_words, calls, effects, votes};
 
 /// A way to decide a review, as a button.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,22 +44,29 @@ pub fn acts(pane: Pane) -> Vec<Act> {
 
 /// The ways to decide a review with a draft.
 pub fn acts_of(pane: Pane, review: &Review, draft: &Draft) -> Vec<Act> {
-    let mut acts = Vec::new();
-    let written = !draft.text.trim().is_empty();
+    let filled = pane.filled();
+    let mut acts = of_options(review, draft, filled.as_ref());
+    if filled.is_none() {
+        acts.extend(of_text(review, draft));
+        acts.extend(pane.checked.with(|checked| of_calls(review, draft, checked)));
+    }
+    acts
+}
+
+/// The buttons of the options, or only that of the option whose form is open.
+fn of_options(review: &Review, draft: &Draft, filled: Option<&ReviewOption>) -> Vec<Act> {
     let no_correction = effects::no_correction(review);
-    let filled = pane.filled().map(|option| option.id);
-    let shown = |option: &ReviewOption| filled.as_ref().is_none_or(|filled| *filled == option.id);
     // The form right above says it already.
     let is_said = filled.is_some() && review.voting.is_none();
-    // Whoever typed a change must not take the first button for the one that asks for it.
-    let may_be_change = written && review.free_text && no_correction.is_none() && !review.answers_in_words();
-    for (index, option) in review.options.iter().enumerate().filter(|(_, option)| shown(option)) {
+    let may_be_change = asks_for_change(review, draft);
+    let shown = |(_, option): &(usize, &ReviewOption)| filled.is_none_or(|filled| filled.id == option.id);
+    let act = |(index, option): (usize, &ReviewOption)| {
         let opens = option.fields.is_some() && filled.is_none();
         let says = verdict::option_says(review, draft, option);
         let first = keys::prefers_one(review) && review.first_accept().is_some_and(|first| first.id == option.id);
         let accepts = option.kind == ChoiceKind::Accept;
         let unwritten = accepts && verdict::unwritten(review, draft).next().is_some();
-        acts.push(Act {
+        Act {
             intent: Intent::Choose(option.id.clone()),
             says: if opens { format!("{says}…") } else { says },
             does: {
@@ -66,6 +74,7 @@ pub fn acts_of(pane: Pane, review: &Review, draft: &Draft) -> Vec<Act> {
                     Some(_) if is_said => String::new(),
                     _ => votes::does(review, accepts, effects::of_option(review, option)),
                 };
+                // Whoever typed a change must not take the first button for the one that asks for it.
                 if accepts && may_be_change { format!("{} {ONLY_A_NOTE}", sentence_end(&does)) } else { does }
             },
             key: if filled.is_some() { Some("Ctrl ⏎".into()) } else { keys::of_option(review, index) },
@@ -80,49 +89,56 @@ pub fn acts_of(pane: Pane, review: &Review, draft: &Draft) -> Vec<Act> {
                 no_correction.clone().filter(|_| option.kind == ChoiceKind::Correct)
             },
             opens,
-        });
-    }
-    if filled.is_some() {
-        return acts;
-    }
-    let text = |class, key: Option<String>, does: &str| Act {
+        }
+    };
+    review.options.iter().enumerate().filter(shown).map(act).collect()
+}
+
+/// Whether the text of the draft could ask for a change.
+fn asks_for_change(review: &Review, draft: &Draft) -> bool {
+    let may = review.free_text && !review.answers_in_words() && effects::no_correction(review).is_none();
+    may && !draft.text.trim().is_empty()
+}
+
+/// The button that sends the text, as an answer or to ask for a change.
+fn of_text(review: &Review, draft: &Draft) -> Option<Act> {
+    let alone = review.options.is_empty();
+    let (class, does) = if review.answers_in_words() {
+        let is_answer = alone || (review.free_text && !draft.text.trim().is_empty());
+        is_answer.then(|| (if alone { "b go" } else { "b" }, effects::of_text(review)))?
+    } else {
+        let is_change = !alone && asks_for_change(review, draft);
+        is_change.then(|| ("b", votes::does(review, false, effects::of_text(review))))?
+    };
+    Some(Act {
         intent: Intent::Text,
         says: verdict::says(review, draft, &Intent::Text),
-        does: does.to_owned(),
-        key,
+        does,
+        key: Some("Ctrl ⏎".into()),
         class,
         barred: None,
         opens: false,
-    };
-    if review.answers_in_words() {
-        if review.options.is_empty() || (written && review.free_text) {
-            acts.push(text(
-                if review.options.is_empty() { "b go" } else { "b" },
-                Some("Ctrl ⏎".into()),
-                &effects::of_text(review),
-            ));
-        }
-    } else if !review.options.is_empty() && written && review.free_text && no_correction.is_none() {
-        let does = votes::does(review, false, effects::of_text(review));
-        acts.push(text("b", Some("Ctrl ⏎".into()), &does));
-    }
-    if let Some(first) = review.actions.first() {
-        let words = action_words::words(first.action_type);
-        let one_by_one = review.is_one_by_one();
-        let (intent, says) = verdict::actions_say(review, draft);
-        let waits = intent == Intent::Actions && review.actions.iter().any(|action| choice(action, draft).is_none());
-        let rejected = review.actions.iter().filter(
-            |action| matches!(choice(action, draft), Some(kind) if kind == shared::definition::ActionKind::Reject),
-        );
-        let rejected = rejected.count();
-        let refuses = rejected == review.actions.len();
-        let answered = review.actions.iter().filter(
-            |action| matches!(choice(action, draft), Some(kind) if kind == shared::definition::ActionKind::Respond),
-        );
-        let runs_nothing = rejected + answered.count() == review.actions.len();
-        let blocked = guardrail_notes::blocked(review, draft, &pane.checked.get());
-        let in_vain = !refuses && blocked.len() + rejected == review.actions.len();
-        let does = match verdict::follows(review, draft) {
+    })
+}
+
+/// The buttons of the calls: one that decides them as chosen, and one that rejects them all.
+fn of_calls(review: &Review, draft: &Draft, checked: &Answered) -> Vec<Act> {
+    let Some(first) = review.actions.first() else { return Vec::new() };
+    let all = review.actions.len();
+    let one_by_one = review.is_one_by_one();
+    let words = action_words::words(first.action_type);
+    let number = |kind| review.actions.iter().filter(|action| choice(action, draft) == Some(kind)).count();
+    let rejected = number(ActionKind::Reject);
+    let refuses = rejected == all;
+    let runs_nothing = rejected + number(ActionKind::Respond) == all;
+    let blocked = guardrail_notes::blocked(review, draft, checked);
+    let in_vain = !refuses && blocked.len() + rejected == all;
+    let (intent, says) = verdict::actions_say(review, draft);
+    let waits = intent == Intent::Actions && review.actions.iter().any(|action| choice(action, draft).is_none());
+    let decides = Act {
+        intent,
+        says,
+        does: match verdict::follows(review, draft) {
             _ if refuses => words.rejected.to_owned(),
             _ if runs_nothing && first.action_type == ActionType::Tool => {
                 "Nothing runs; your answer is used as the result.".to_owned()
@@ -136,41 +152,38 @@ pub fn acts_of(pane: Pane, review: &Review, draft: &Draft) -> Vec<Act> {
             Some(consequence) => consequence,
             _ if first.action_type == ActionType::Tool => "Approved calls run exactly as shown.".to_owned(),
             _ => format!("It {} exactly as shown.", words.happens),
-        };
-        acts.push(Act {
-            intent,
-            says,
-            does,
-            key: Some("a".into()),
-            class: match (refuses, in_vain) {
-                (true, _) => "b stop",
-                (_, true) => "b",
-                _ => "b go",
-            },
-            barred: waits.then(|| {
-                if one_by_one { verdict::one_by_one(review) } else { "Each call needs an answer.".to_owned() }
-            }),
-            opens: false,
-        });
-        if !refuses && !one_by_one {
-            acts.push(Act {
-                says: verdict::says(review, draft, &Intent::RejectAll),
-                intent: Intent::RejectAll,
-                does: match first.action_type {
-                    ActionType::Tool if written && first.agent.is_some() => {
-                        "Nothing runs; the agent is told what you wrote."
-                    }
-                    _ => words.rejected,
-                }
-                .to_owned(),
-                key: Some("r".into()),
-                class: "b stop",
-                barred: None,
-                opens: false,
-            });
-        }
+        },
+        key: Some("a".into()),
+        class: match (refuses, in_vain) {
+            (true, _) => "b stop",
+            (_, true) => "b",
+            _ => "b go",
+        },
+        barred: waits
+            .then(|| if one_by_one { verdict::one_by_one(review) } else { "Each call needs an answer.".to_owned() }),
+        opens: false,
+    };
+    let rejects = (!refuses && !one_by_one).then(|| rejects_all(review, draft, first));
+    [decides].into_iter().chain(rejects).collect()
+}
+
+/// The button that rejects all calls, of which this is the first.
+fn rejects_all(review: &Review, draft: &Draft, first: &Action) -> Act {
+    let tells = first.action_type == ActionType::Tool && first.agent.is_some() && !draft.text.trim().is_empty();
+    let does = if tells {
+        "Nothing runs; the agent is told what you wrote."
+    } else {
+        action_words::words(first.action_type).rejected
+    };
+    Act {
+        intent: Intent::RejectAll,
+        says: verdict::says(review, draft, &Intent::RejectAll),
+        does: does.to_owned(),
+        key: Some("r".into()),
+        class: "b stop",
+        barred: None,
+        opens: false,
     }
-    acts
 }
 
 /// A text with a full stop at its end, unless it ends with punctuation.

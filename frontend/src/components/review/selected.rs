@@ -265,7 +265,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, selecting: Selecting,
         let _ = panes.try_update_value(|panes| panes.remove(&id));
     });
     let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
-    let from = Memo::new(move |_| pane.review.with(|review| from(review)));
+    let from = Memo::new(move |_| pane.review.with(|review| words::origin(review)));
     let commented = Memo::new(move |_| pane.review.with(|review| !review.comments.is_empty()));
     let can_decide =
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| selecting.standing(row))) == Some(Standing::Open));
@@ -307,10 +307,4 @@ fn load_round(pane: Pane) {
     let api = use_api();
     let loaded = LocalResource::new(move || async move { api.report(run).await.ok() });
     find_round(pane, Memo::new(move |_| loaded.get().flatten()));
-}
-
-/// The flow that asks, or who asks without one.
-fn from(review: &Review) -> String {
-    let flow = review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string));
-    flow.unwrap_or_else(|| words::asker(review))
 }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use shared::view::{MAX_VIEW_NAME, View, Views};
 
-use super::save::says;
+use super::save::saving;
 use crate::client::SavedViews;
 use crate::components::button::Button;
 use crate::components::dialog::Dialog;
@@ -38,16 +38,7 @@ fn Form(open: RwSignal<bool>) -> impl IntoView {
         rows.set(views.into_iter().enumerate().collect());
     });
     let problem = RwSignal::new(None::<String>);
-    let save = Action::new_local(move |views: &Vec<View>| {
-        let (views, revision) = (views.clone(), revision.get_value());
-        async move {
-            let refused = saved.save(revision, views).await.err();
-            if refused.is_none() {
-                open.set(false);
-            }
-            problem.try_set(refused.as_ref().map(says));
-        }
-    });
+    let save = saving(open, problem);
     let busy = save.pending();
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
@@ -58,7 +49,7 @@ fn Form(open: RwSignal<bool>) -> impl IntoView {
         match (0..views.len()).find_map(|index| wrong_name(&views, index)) {
             Some(wrong) => problem.set(Some(wrong)),
             None if busy.get_untracked() => {}
-            None => drop(save.dispatch_local(views)),
+            None => drop(save.dispatch_local((revision.get_value(), views))),
         }
     };
     let opens_with = move |chosen: String| {

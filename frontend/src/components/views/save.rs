@@ -35,16 +35,7 @@ fn Form(query: Memo<ReviewQuery>, open: RwSignal<bool>) -> impl IntoView {
     let saved = SavedViews::expect();
     let (name, default) = (RwSignal::new(String::new()), RwSignal::new(false));
     let wrong = RwSignal::new(None::<String>);
-    let save = Action::new_local(move |(revision, views): &(u64, Vec<View>)| {
-        let (revision, views) = (*revision, views.clone());
-        async move {
-            let problem = saved.save(revision, views).await.err();
-            if problem.is_none() {
-                open.set(false);
-            }
-            wrong.try_set(problem.as_ref().map(says));
-        }
-    });
+    let save = saving(open, wrong);
     let busy = save.pending();
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
@@ -76,8 +67,23 @@ fn Form(query: Memo<ReviewQuery>, open: RwSignal<bool>) -> impl IntoView {
     }
 }
 
+/// Saves views over the revision that was read, and closes the dialog, or sets why they were not saved.
+pub fn saving(open: RwSignal<bool>, wrong: RwSignal<Option<String>>) -> Action<(u64, Vec<View>), ()> {
+    let saved = SavedViews::expect();
+    Action::new_local(move |(revision, views): &(u64, Vec<View>)| {
+        let (revision, views) = (*revision, views.clone());
+        async move {
+            let problem = saved.save(revision, views).await.err();
+            if problem.is_none() {
+                open.set(false);
+            }
+            wrong.try_set(problem.as_ref().map(says));
+        }
+    })
+}
+
 /// Why the views were not saved.
-pub fn says(problem: &Problem) -> String {
+fn says(problem: &Problem) -> String {
     if problem.code == Code::Conflict {
         return "Your views were changed in another window. This shows them as they are now; try again.".to_owned();
     }

@@ -1,6 +1,6 @@
 //! Markdown as a tree that can only contain text, so that nothing an agent wrote becomes markup. Raw HTML is shown as
 //! written, addresses are kept apart from the visible text, and what CommonMark drops (link definitions, titles, cells
-//! beyond a table's columns) is shown as its source. Imports pulldown-cmark only.
+//! beyond a table's columns) is shown as its source.
 
 mod reader;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use shared::definition::ChoiceKind;
 use shared::review::{Review, ReviewKind, ReviewOption};
 
-use super::{Intent, first_stop};
+use super::Intent;
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
 
@@ -27,7 +27,7 @@ pub fn chosen_by<'a>(review: &'a Review, key: &str) -> Option<&'a ReviewOption> 
     match key {
         "a" if prefers_one(review) => review.first_accept(),
         "a" => None,
-        "r" => first_stop(review),
+        "r" => review.first_stop(),
         digit => review.options.get(place(digit)?),
     }
 }
@@ -41,10 +41,9 @@ pub fn place(key: &str) -> Option<usize> {
 /// The key shown on an option's button; `None` if it has none.
 pub fn of_option(review: &Review, index: usize) -> Option<String> {
     let option = review.options.get(index)?;
-    let first = |kind| review.options.iter().position(|option| option.kind == kind) == Some(index);
     match option.kind {
         ChoiceKind::Accept if prefers_one(review) && review.first_accept() == Some(option) => Some("a".into()),
-        ChoiceKind::Stop if first(ChoiceKind::Stop) => Some("r".into()),
+        ChoiceKind::Stop if review.first_stop() == Some(option) => Some("r".into()),
         _ if index < 9 => Some((index + 1).to_string()),
         _ => None,
     }

@@ -6,6 +6,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use shared::JsonMap;
 use shared::api::MAX_BODY;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{ActionKind, ChoiceKind, Severity};
@@ -37,11 +38,6 @@ pub enum Intent {
     RejectAll,
 }
 
-/// The option that the key `r` chooses: the first that stops.
-pub fn first_stop(review: &Review) -> Option<&ReviewOption> {
-    review.options.iter().find(|option| option.kind == ChoiceKind::Stop)
-}
-
 /// Whether a decision includes the edits.
 pub fn sends_edits(review: &Review, intent: &Intent) -> bool {
     match intent {
@@ -55,19 +51,11 @@ pub fn sends_edits(review: &Review, intent: &Intent) -> bool {
 /// Builds the request for `intent`, or lists every reason why it cannot be sent.
 pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<DecisionRequest, Vec<Mistake>> {
     let text = Some(draft.text.trim().to_owned()).filter(|text| !text.is_empty());
-    let mut request = DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict: Verdict::Text { text: String::new() },
-        edits: shared::JsonMap::new(),
-        comment: None,
-        metadata: draft.metadata.clone(),
-    };
     let refuse = |path: &str, message: String| Err(vec![Mistake::new(path, "required", message)]);
     if draft.is_behind(review) {
         return refuse("/revision", "The content has changed since you wrote this. Look at the change first.".into());
     }
-    match intent {
+    let (verdict, comment) = match intent {
         Intent::Choose(id) => {
             let Some(option) = review.options.iter().find(|option| option.id == *id) else {
                 return refuse("/verdict/option", "This option is no longer available.".into());
@@ -87,11 +75,9 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
                 if !missing.is_empty() {
                     return Err(missing);
                 }
-                request.edits = edits(review, draft);
             }
-            request.comment = text;
             let fields = option_fields::given(option, draft)?;
-            request.verdict = Verdict::Choose { option: id.clone(), fields };
+            (Verdict::Choose { option: id.clone(), fields }, text)
         }
         Intent::Text => {
             if !review.actions.is_empty() {
@@ -107,27 +93,33 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
                 );
             }
             let Some(text) = text else { return refuse("/verdict/text", "Write the text first.".into()) };
-            if review.answers_in_words() {
-                request.edits = edits(review, draft);
-            } else if let Some(reason) = no_correction(review) {
+            if !review.answers_in_words()
+                && let Some(reason) = no_correction(review)
+            {
                 return refuse("/verdict", reason);
             }
-            request.verdict = Verdict::Text { text };
+            (Verdict::Text { text }, None)
         }
         Intent::ApproveAll | Intent::RejectAll if review.is_one_by_one() => {
             return refuse("/verdict/decisions", one_by_one(review));
         }
         Intent::Actions | Intent::ApproveAll | Intent::RejectAll => {
             let decisions = actions(review, draft, intent, text.as_deref())?;
-            let rejects_all = matches!(intent, Intent::RejectAll);
-            if review.passes_on_instructions(&decisions) && !rejects_all {
-                request.verdict = Verdict::Actions { decisions, instructions: text };
-            } else {
-                request.verdict = Verdict::Actions { decisions, instructions: None };
-                request.comment = text.filter(|_| !rejects_all);
-            }
+            // If all are rejected, it is the message of each rejection.
+            let text = text.filter(|_| *intent != Intent::RejectAll);
+            let instructs = review.passes_on_instructions(&decisions);
+            let (instructions, comment) = if instructs { (text, None) } else { (None, text) };
+            (Verdict::Actions { decisions, instructions }, comment)
         }
-    }
+    };
+    let request = DecisionRequest {
+        revision: review.revision,
+        digest: review.digest.clone(),
+        verdict,
+        edits: if sends_edits(review, intent) { edits(review, draft) } else { JsonMap::new() },
+        comment,
+        metadata: draft.metadata.clone(),
+    };
     let length = serde_json::to_string(&request).map_or(0, |text| text.len());
     if length > MAX_BODY {
         let (length, most) = (extent::bytes(length), extent::bytes(MAX_BODY));
@@ -278,12 +270,9 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
 
 /// Why the calls of a review must be decided one by one.
 pub fn one_by_one(review: &Review) -> String {
-    let stakes = || review.actions.iter().filter_map(|action| action.stakes.as_ref());
-    let critical = stakes().filter(|stakes| stakes.severity == Severity::Critical).count();
-    let which = match critical {
-        // The severity is the review's, not that of any call.
-        0 if stakes().next().is_some() => "This review is critical.".to_owned(),
-        1 if review.actions.len() > 1 => "One of these calls is critical.".to_owned(),
+    let stakes = review.actions.iter().filter_map(|action| action.stakes.as_ref());
+    let which = match stakes.filter(|stakes| stakes.severity == Severity::Critical).count() {
+        1 => "One of these calls is critical.".to_owned(),
         some if some > 0 && some < review.actions.len() => format!("{some} of these calls are critical."),
         _ => "These calls are critical.".to_owned(),
     };
