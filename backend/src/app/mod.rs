@@ -29,13 +29,12 @@ use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
 use crate::background::BackgroundTask;
 use crate::clock::{SharedClock, SystemClock};
-use crate::config::{Settings, Storage};
+use crate::config::{Settings, SettingsFile, Storage};
 use crate::erasure::Eraser;
 use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::{self, AppState, Edge, Outside};
 use crate::live::{self, LiveState};
 use crate::notify::{self, Notifier};
-use crate::rate_limit::Budgets;
 use crate::server::Limits;
 use crate::store::{self, Store};
 
@@ -43,7 +42,7 @@ pub use crate::server::Server;
 pub use flows::{files as flow_files, load as load_flows};
 pub use runner::{Runner, RunnerOptions};
 use wiring::Sockets;
-pub use wiring::{flow_env, models, reach, secrets, tools, webhooks};
+pub use wiring::{flow_env, models, notified_url, reach, secrets, tools, webhooks};
 
 /// The number of database connections for reading.
 const READERS: u32 = 8;
@@ -96,7 +95,7 @@ fn options(storage: &Storage, clock: SharedClock) -> store::Options {
 impl App {
     /// Starts everything. It binds the address first, so that a second server fails before anything is written.
     pub async fn start(settings: Settings, admin_password: Option<String>) -> anyhow::Result<Self> {
-        let Settings { listen: address, storage, workers, longest_grant, demo, file: settings } = settings;
+        let Settings { listen: address, storage, demo, file: settings } = settings;
         let stopping = CancellationToken::new();
         let metrics = wiring::metrics()?;
         let listener = listen(address).await?;
@@ -105,6 +104,7 @@ impl App {
         let provider = wiring::provider(&settings, address)?;
         let kept = HeadFile::at(storage.seal_head.clone());
         kept.check()?;
+        let longest_grant = settings.longest_grant();
         let options = store::Options { longest_grant, ..options(&storage, clock.clone()) };
         let (store, seal_key, trusted) = open_record(&storage.seal_key, options).await?;
         wiring::sum_up(metrics.clone(), store.background(), &stopping);
@@ -128,27 +128,16 @@ impl App {
         let secrets = secrets(&settings.secrets);
         let models = Arc::new(models(&settings.prices, secrets.clone())?);
         let tools = Arc::new(tools(&settings, secrets)?);
-        let server = CallbackUrl { server: wiring::notified_url(&settings, address), key: Some(callbacks.clone()) };
+        let server = CallbackUrl { server: notified_url(&settings, address), key: Some(callbacks.clone()) };
         let programs = webhooks(&settings.notifications.allowed_hosts, Some(server), clock.clone())?;
         let options = RunnerOptions {
-            slots: workers,
-            logins: settings.logins,
             provider: provider.transpose().map_err(|error| wiring::no_client(&error))?.map(Arc::new),
-            ..RunnerOptions::new(store.clone(), clock.clone(), models, tools, Arc::new(programs))
+            ..RunnerOptions::new(&settings, store.clone(), clock.clone(), models, tools, Arc::new(programs))?
         };
         let runner = Runner::start(options).await?;
         let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
         let outside = Outside { notifications: Some(notifier.notifications()), reach, callbacks: Some(callbacks) };
-        let edge = Edge {
-            public_origins: settings.origins.into(),
-            trusted_proxies: settings.network.trusted_proxies.iter().copied().collect(),
-            budgets: Arc::new(Budgets::new(settings.limits)),
-            hosts: settings.network.hosts.iter().cloned().collect(),
-            metrics_token: wiring::metrics_token(),
-            stopping: CancellationToken::new(),
-        };
-        let limits = settings.network.limits();
-        let front = Front { metrics: Some(metrics), edge, limits, seals, outside };
+        let front = Front { metrics: Some(metrics), seals, ..Front::new(&settings, outside) };
         let server = serve(&runner, listener, front)?;
         tracing::info!(%address, "ready");
         Ok(Self { links, runner, notifier, sealer, archiver, eraser, stopping, server })
@@ -190,7 +179,6 @@ impl App {
 }
 
 /// The parts that the API uses in addition to the store.
-#[derive(Default)]
 pub struct Front {
     /// The metrics of `/metrics`.
     pub metrics: Option<PrometheusHandle>,
@@ -202,6 +190,14 @@ pub struct Front {
     pub seals: Seals,
     /// The connections to people and programs outside the console.
     pub outside: Outside,
+}
+
+impl Front {
+    /// Returns the parts for the settings, without metrics and without keys that prove the audit log.
+    pub fn new(settings: &SettingsFile, outside: Outside) -> Self {
+        let (edge, limits) = (wiring::edge(settings), settings.network.limits());
+        Self { metrics: None, edge, limits, seals: Seals::default(), outside }
+    }
 }
 
 /// Starts the API and the console, before the parts that run flows.

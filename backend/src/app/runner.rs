@@ -9,6 +9,7 @@ use crate::agent::Model;
 use crate::auth::{self, Authenticator, oidc::Provider};
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
+use crate::config::{self, SettingsFile};
 use crate::flow::guardrail::GuardrailPrograms;
 use crate::handler::Programs;
 use crate::live::{self, Hub, Observe};
@@ -42,16 +43,17 @@ pub struct RunnerOptions {
 }
 
 impl RunnerOptions {
-    /// Returns the default options: 16 concurrent calls, no observers.
+    /// Returns options with what the settings say of calls and logins, without observers and identity provider.
     pub fn new(
+        settings: &SettingsFile,
         store: Store,
         clock: SharedClock,
         models: Arc<dyn Model>,
         tools: Arc<dyn Tool>,
         programs: Arc<dyn Programs>,
-    ) -> Self {
-        let (observers, logins) = (Vec::new(), auth::LoginPolicy::default());
-        Self { store, clock, models, tools, programs, observers, slots: 16, logins, provider: None }
+    ) -> Result<Self, config::Error> {
+        let (slots, logins) = (settings.workers()?, settings.logins);
+        Ok(Self { store, clock, models, tools, programs, observers: Vec::new(), slots, logins, provider: None })
     }
 }
 

@@ -25,6 +25,7 @@ use crate::handler::{self, CallbackUrl, Webhooks};
 use crate::http::{Edge, origin_allowed};
 use crate::live::{Authenticate, Observe};
 use crate::notify;
+use crate::rate_limit::Budgets;
 use crate::standard_webhooks::{self, SigningKeys};
 use crate::store::{Actor, Store};
 use crate::tool::{self, SecretSettings, Secrets, Tools};
@@ -59,7 +60,7 @@ pub fn sum_up(metrics: PrometheusHandle, background: &Background, stopping: &Can
 }
 
 /// Returns the SHA-256 of the secret with which other machines may read `/metrics`. `None` if no secret is set.
-pub fn metrics_token() -> Option<[u8; 32]> {
+fn metrics_token() -> Option<[u8; 32]> {
     std::env::var("COUNTERSIGN_METRICS_TOKEN").ok().filter(|token| !token.is_empty()).map(|token| digest(token.trim()))
 }
 
@@ -111,7 +112,19 @@ pub fn no_client(error: &reqwest::Error) -> anyhow::Error {
     anyhow!("the HTTP client cannot be created: {error}")
 }
 
-/// Returns the URL of the console that notifications contain, without a slash at the end.
+/// Returns how clients reach the server, and their limits.
+pub fn edge(settings: &SettingsFile) -> Edge {
+    Edge {
+        public_origins: settings.origins.clone().into(),
+        trusted_proxies: settings.network.trusted_proxies.iter().copied().collect(),
+        budgets: Arc::new(Budgets::new(settings.limits)),
+        hosts: settings.network.hosts.clone().into(),
+        metrics_token: metrics_token(),
+        stopping: CancellationToken::new(),
+    }
+}
+
+/// Returns the URL of the console that notifications and callbacks contain, without a slash at the end.
 pub fn notified_url(settings: &SettingsFile, address: SocketAddr) -> String {
     let url = settings.notifications.url.clone().unwrap_or_else(|| public_url(settings, address));
     url.trim_end_matches('/').to_owned()
@@ -119,7 +132,7 @@ pub fn notified_url(settings: &SettingsFile, address: SocketAddr) -> String {
 
 /// Returns the options of notifications, from the settings and the environment.
 pub fn notifier(settings: &SettingsFile, address: SocketAddr, store: Store, clock: SharedClock) -> notify::Options {
-    let url = public_url(settings, address);
+    let url = notified_url(settings, address);
     let secrets = notify::NotificationSecrets::from_env(std::env::vars());
     notify::Options::new(store, clock, settings.notifications.clone(), secrets, url)
 }

@@ -156,10 +156,6 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The locations of stored data.
     pub storage: Storage,
-    /// The number of concurrent model and tool calls.
-    pub workers: usize,
-    /// The longest time that a remembered approval may last.
-    pub longest_grant: Duration,
     /// Whether the users of the demo are created.
     pub demo: bool,
     /// All other settings: the file, overridden by flags and the environment.
@@ -212,7 +208,7 @@ pub enum Error {
     #[error("--demo prints login links, so it needs a loopback address to listen on, not {0}")]
     DemoAddress(SocketAddr),
     /// The number of workers is out of range.
-    #[error("--workers must be between 1 and 1024, not {0}")]
+    #[error("`workers` must be between 1 and 1024, not {0}")]
     Workers(usize),
 }
 
@@ -244,18 +240,16 @@ impl Settings {
             flows: args.flows.or(file.flows),
             origins: if args.origins.is_empty() { file.origins } else { args.origins },
             network: file.network.overridden_by(args.network),
+            workers: args.workers.or(file.workers),
+            longest_grant: args.longest_grant.or(file.longest_grant),
             ..file
         };
+        file.workers()?;
         let listen = args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
         if args.demo && !listen.ip().is_loopback() {
             return Err(Error::DemoAddress(listen));
         }
-        let workers = args.workers.or(file.workers).unwrap_or(16);
-        if !(1..=1024).contains(&workers) {
-            return Err(Error::Workers(workers));
-        }
-        let longest_grant = args.longest_grant.or(file.longest_grant).map_or(LONGEST, |span| span.0);
-        Ok(Self { listen, storage, workers, longest_grant, demo: args.demo, file })
+        Ok(Self { listen, storage, demo: args.demo, file })
     }
 }
 
@@ -263,6 +257,17 @@ impl SettingsFile {
     /// Reads the settings file at this path; without a path, returns the defaults.
     pub fn load(path: Option<&Path>) -> Result<Self, Error> {
         path.map_or_else(|| Ok(Self::default()), |path| Self::read(Some(path), Path::new("")))
+    }
+
+    /// Returns the number of concurrent model and tool calls.
+    pub fn workers(&self) -> Result<usize, Error> {
+        let workers = self.workers.unwrap_or(16);
+        if (1..=1024).contains(&workers) { Ok(workers) } else { Err(Error::Workers(workers)) }
+    }
+
+    /// Returns the longest time that a remembered approval may last.
+    pub fn longest_grant(&self) -> Duration {
+        self.longest_grant.map_or(LONGEST, |span| span.0)
     }
 
     fn read(named: Option<&Path>, data: &Path) -> Result<Self, Error> {
@@ -298,7 +303,7 @@ mod tests {
         )
         .unwrap();
         let settings = Settings::resolve(ServeArgs { workers: Some(5), ..args(folder.path()) }).unwrap();
-        assert_eq!((settings.workers, settings.listen.port()), (5, 9));
+        assert_eq!((settings.file.workers().unwrap(), settings.listen.port()), (5, 9));
         assert!(settings.file.mcp.contains_key("files"));
         assert!(settings.storage.database.starts_with("sqlite:"));
     }
