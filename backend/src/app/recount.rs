@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::id::{ReviewId, RunId};
-use shared::log::{Entry, EntryKind, EventData};
+use shared::log::{ChangedRights, Entry};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -64,15 +64,7 @@ struct Watch(Arc<Notify>);
 
 impl Observe for Watch {
     fn entry(&self, entry: &Entry) {
-        if !matches!(entry.event.kind, EntryKind::UserCreated | EntryKind::UserUpdated) {
-            return;
-        }
-        // An entry that cannot be read may have changed rights.
-        let concerns_rights = match entry.event.read() {
-            Some(EventData::UserCreated(changed) | EventData::UserUpdated(changed)) => changed.concerns_rights(),
-            _ => true,
-        };
-        if concerns_rights {
+        if entry.event.rights_change().is_some_and(|change| change.what == ChangedRights::Roles) {
             self.0.notify_one();
         }
     }

@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use shared::JsonMap;
 use shared::error::{Code, Problem};
-use shared::log::{Entry, EntryKind};
+use shared::log::Entry;
 use tokio_util::sync::CancellationToken;
 
 use super::masked::Masked;
@@ -166,18 +166,7 @@ pub struct ForgetRights(pub Authenticator);
 
 impl Observe for ForgetRights {
     fn entry(&self, entry: &Entry) {
-        let rights = matches!(
-            entry.event.kind,
-            EntryKind::UserCreated
-                | EntryKind::UserUpdated
-                | EntryKind::UserErased
-                | EntryKind::DeputyNamed
-                | EntryKind::DeputyRemoved
-                | EntryKind::TokenCreated
-                | EntryKind::TokenRevoked
-                | EntryKind::SessionEnded
-        );
-        if rights {
+        if entry.event.rights_change().is_some() {
             self.0.invalidate();
         }
     }
