@@ -9,7 +9,7 @@ use shared::review::ReviewKind;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{Error, LogFollower, Resume, Store, follow};
+use crate::store::{CommitFollower, Error, Resume, Store, follow};
 
 /// The minimum interval between counts of rows.
 const ROWS: Duration = Duration::from_mins(1);
@@ -49,7 +49,7 @@ pub fn count_pending(store: Store, stopping: &CancellationToken) {
 
 struct PendingCount(Store);
 
-impl LogFollower for PendingCount {
+impl CommitFollower for PendingCount {
     type Error = Error;
     const TROUBLE: &'static str = "the pending reviews could not be counted";
     const POLL: Duration = Duration::MAX;

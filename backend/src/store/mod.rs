@@ -109,7 +109,7 @@ pub use delivery_kind::{DeliveryEvent, DeliveryKind};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
 pub use error::{Error, Kind};
-pub use follow::{LogFollower, Resume, follow};
+pub use follow::{CommitFollower, Resume, follow};
 pub use leases::{Lease, NextReady, Progress, WorkTable};
 pub use log_row::Form;
 pub use outbox::NewDelivery;

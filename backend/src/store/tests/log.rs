@@ -16,7 +16,7 @@ use crate::store::cursor::LogPlace;
 use crate::store::db::Sql;
 use crate::store::log::{RowsOf, page_of};
 use crate::store::seals::between;
-use crate::store::{Committed, Error, Form, LogFollower, Resume, Store, follow, open};
+use crate::store::{CommitFollower, Committed, Error, Form, Resume, Store, follow, open};
 
 on_both! {
     a_reader_misses_nothing_while_many_write,
@@ -282,7 +282,7 @@ struct Reader {
     read: watch::Sender<Cursor>,
 }
 
-impl LogFollower for Reader {
+impl CommitFollower for Reader {
     type Error = Error;
     const TROUBLE: &'static str = "the log could not be read";
 
