@@ -18,11 +18,11 @@ use std::time::Duration;
 use anyhow::anyhow;
 use axum::Router;
 use axum::routing::get;
+use futures::future::join_all;
 use metrics_exporter_prometheus::PrometheusHandle;
 use shared::id::Username;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use crate::archive::{self, Archiver};
 use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
@@ -60,7 +60,7 @@ pub struct App {
     sealer: BackgroundTask,
     archiver: BackgroundTask,
     eraser: BackgroundTask,
-    stopping: CancellationToken,
+    gauges: [BackgroundTask; 3],
     server: Server,
 }
 
@@ -96,7 +96,6 @@ impl App {
     /// Starts everything. It binds the address first, so that a second server fails before anything is written.
     pub async fn start(settings: Settings, admin_password: Option<String>) -> anyhow::Result<Self> {
         let Settings { listen: address, storage, demo, file: settings } = settings;
-        let stopping = CancellationToken::new();
         let metrics = wiring::metrics()?;
         let listener = listen(address).await?;
         let address = listener.local_addr().map_err(|error| cannot_listen(address, &error))?;
@@ -107,9 +106,11 @@ impl App {
         let longest_grant = settings.longest_grant();
         let options = store::Options { longest_grant, ..options(&storage, clock.clone()) };
         let (store, seal_key, trusted) = open_record(&storage.seal_key, options).await?;
-        wiring::sum_up(metrics.clone(), store.background(), &stopping);
-        gauges::count_rows(store.clone(), &stopping);
-        gauges::count_pending(store.clone(), &stopping);
+        let gauges = [
+            wiring::sum_up(metrics.clone(), store.background()),
+            gauges::count_rows(store.clone()),
+            gauges::count_pending(store.clone()),
+        ];
         let links = first_people(&store, &clock, admin_password, demo).await?;
         let reach = reach(&settings, settings.notifications.slack.is_some());
         if let Some(folder) = &settings.flows {
@@ -140,7 +141,7 @@ impl App {
         let front = Front { metrics: Some(metrics), seals, ..Front::new(&settings, outside) };
         let server = serve(&runner, listener, front)?;
         tracing::info!(%address, "ready");
-        Ok(Self { links, runner, notifier, sealer, archiver, eraser, stopping, server })
+        Ok(Self { links, runner, notifier, sealer, archiver, eraser, gauges, server })
     }
 
     /// Returns the address that it listens on.
@@ -163,13 +164,13 @@ impl App {
     pub async fn stop(self) {
         let until = Instant::now() + STOP_LIMIT;
         let orderly = async {
-            self.stopping.cancel();
             self.server.stop();
             let store = self.runner.stop().await;
             let answered = Instant::now() + ANSWER_LIMIT;
             let server = self.server.stopped(answered.min(until));
             let (notifier, archiver) = (self.notifier.shutdown(), self.archiver.stop());
-            tokio::join!(server, notifier, archiver, self.eraser.stop(), self.sealer.stop());
+            let gauges = join_all(self.gauges.map(BackgroundTask::stop));
+            tokio::join!(server, notifier, archiver, self.eraser.stop(), self.sealer.stop(), gauges);
             store.close().await;
         };
         if tokio::time::timeout_at(until, orderly).await.is_err() {

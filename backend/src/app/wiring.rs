@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::masked::Masked;
 use crate::agent::{self, Models, Prices};
 use crate::auth::{Authenticator, digest, oidc};
-use crate::background::Background;
+use crate::background::{Background, BackgroundTask};
 use crate::clock::SharedClock;
 use crate::config::SettingsFile;
 use crate::flow::Reach;
@@ -45,18 +45,17 @@ pub fn metrics() -> anyhow::Result<PrometheusHandle> {
         .context("metrics")
 }
 
-/// Sums up measurements at intervals, until `stopping` is cancelled. Otherwise, every sample would be kept until
-/// `/metrics` is read.
-pub fn sum_up(metrics: PrometheusHandle, background: &Background, stopping: &CancellationToken) {
-    let work = stopping.clone().run_until_cancelled_owned(async move {
+/// Sums up measurements at intervals. Otherwise, every sample would be kept until `/metrics` is read.
+pub fn sum_up(metrics: PrometheusHandle, background: &Background) -> BackgroundTask {
+    let work = async move {
         loop {
             tokio::time::sleep(SUM_UP).await;
             metrics.run_upkeep();
         }
-    });
-    tokio::spawn(background.watch("metrics", stopping, async {
-        work.await;
-    }));
+    };
+    background.start("metrics", |stop| async move {
+        stop.run_until_cancelled(work).await;
+    })
 }
 
 /// Returns the SHA-256 of the secret with which other machines may read `/metrics`. `None` if no secret is set.
