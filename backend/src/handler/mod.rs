@@ -1,8 +1,9 @@
 //! Webhooks of handlers and guardrails, over HTTP, and the secrets with which handlers answer later. The engine judges
 //! their answers.
 //!
-//! Imports only `shared`, `crate::clock`, `crate::json`, `crate::http_client`, `crate::standard_webhooks`,
-//! `crate::ssrf` and `crate::engine`. A secret is sent only to its owner, and never appears in an error or a log.
+//! Imports only `shared`, `crate::clock`, `crate::limits`, `crate::json`, `crate::http_client`,
+//! `crate::standard_webhooks`, `crate::ssrf` and `crate::engine`. A secret is sent only to its owner, and never appears
+//! in an error or a log.
 
 mod callback;
 mod guardrail;
