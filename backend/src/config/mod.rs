@@ -58,9 +58,6 @@ pub struct ServeArgs {
     /// Longest time that a remembered approval may last, such as 30m or 8h [default: 24h]
     #[arg(long, env = "COUNTERSIGN_LONGEST_GRANT", hide_env_values = true, value_name = "TIME")]
     pub longest_grant: Option<Span>,
-    /// Folder of archived runs [env: COUNTERSIGN_ARCHIVE] [default: archive in the data folder]
-    #[arg(long, value_name = "FOLDER")]
-    pub archive: Option<PathBuf>,
     /// Create two reviewers, ana and tom, and print a login link for each; on a loopback address only
     #[arg(long)]
     pub demo: bool,
@@ -81,9 +78,10 @@ pub struct StorageArgs {
     /// File for the newest seal, which is replaced often [default: beside the key, as .head]
     #[arg(long, env = "COUNTERSIGN_SEAL_HEAD", hide_env_values = true, value_name = "FILE")]
     pub seal_head: Option<PathBuf>,
-    /// Folder of archived runs, if the command's own `--archive` names none
-    #[arg(long, env = "COUNTERSIGN_ARCHIVE", hide = true, value_name = "FOLDER")]
-    pub archive_folder: Option<PathBuf>,
+    /// Folder of archived runs; `audit verify` checks its files only with this flag [env: COUNTERSIGN_ARCHIVE]
+    /// [default: archive in the data folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub archive: Option<Option<PathBuf>>,
     /// Settings file [default: countersign.toml in the data folder, if it exists]
     #[arg(long, env = "COUNTERSIGN_CONFIG", hide_env_values = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -223,7 +221,9 @@ impl Storage {
         let seal_key = args.seal_key.clone().or_else(|| file.seal_key.clone()).unwrap_or_else(|| data.join("seal.key"));
         let seal_head = args.seal_head.clone().or_else(|| file.seal_head.clone());
         let seal_head = seal_head.unwrap_or_else(|| seal_key.with_extension("head"));
-        let archive = args.archive_folder.clone().or_else(|| file.archive.clone());
+        let from_env =
+            || std::env::var_os("COUNTERSIGN_ARCHIVE").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let archive = args.archive.clone().flatten().or_else(from_env).or_else(|| file.archive.clone());
         let archive = archive.unwrap_or_else(|| data.join("archive"));
         Ok((Self { database, data, seal_key, seal_head, archive }, file))
     }
@@ -232,10 +232,7 @@ impl Storage {
 impl Settings {
     /// Resolves each setting: flag or environment, then file, then default.
     pub fn resolve(args: ServeArgs) -> Result<Self, Error> {
-        let (mut storage, file) = Storage::resolve(&args.storage)?;
-        if let Some(archive) = args.archive {
-            storage.archive = archive;
-        }
+        let (storage, file) = Storage::resolve(&args.storage)?;
         let file = SettingsFile {
             flows: args.flows.or(file.flows),
             origins: if args.origins.is_empty() { file.origins } else { args.origins },
