@@ -35,8 +35,6 @@ use crate::store::{self, Change, CommitError, NewUserRecord, Operation, Store};
 
 /// How many log entries a slow receiver may lag behind.
 const NEWS: usize = 4096;
-/// The number of database connections for reading.
-const READERS: u32 = 4;
 
 /// The options for running flows in this program.
 #[derive(Default)]
@@ -242,7 +240,7 @@ async fn open_store(
 ) -> Result<(Store, Option<CallbackKey>), StartError> {
     let env = app::flow_env();
     let longest_grant = settings.longest_grant();
-    let options = store::Options { readers: READERS, env, longest_grant, ..store::Options::new(url, clock.clone()) };
+    let options = store::Options { env, longest_grant, ..store::Options::new(url, clock.clone()) };
     Ok(match &settings.seal_key {
         Some(path) => {
             let (store, key, _) = app::open_record(path, options).await?;

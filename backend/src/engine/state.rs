@@ -78,7 +78,7 @@ pub struct RunState {
     pub questions: Vec<Question>,
     /// The next number, for a branch or for the order of arrivals.
     pub next_branch: u32,
-    /// The newest model calls, at most [`RunState::MAX_CALLS`].
+    /// The newest model calls, at most [`Usage::MAX_CALLS`](shared::run::Usage::MAX_CALLS).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_calls: Vec<AgentCall>,
     /// The tokens of all model calls.
@@ -107,8 +107,6 @@ impl RunState {
     /// ask programs about an approval; since 9, a call may be asked about at each of its gates; since 10, a
     /// conversation counts only its own usage (`super::upgrade`).
     pub const FORMAT: u32 = 10;
-    /// The number of model calls that are kept for reviewers.
-    pub const MAX_CALLS: usize = 50;
 
     /// Returns the id by which people know the run; `None` for a run that only carries a question (`super::carrier`).
     pub fn shown_id(&self) -> Option<RunId> {

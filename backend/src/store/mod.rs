@@ -119,7 +119,6 @@ pub use retries::{ExponentialBackoff, with_retries};
 pub use row_mac::{Authenticity, RowKey, RowKeys, Stored as RowContent};
 pub use runs::FoundRun;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
-pub use shared::grant::LONGEST as LONGEST_GRANT;
 pub use statistics::TooMuch;
 pub use tasks::{Room, SUSPECT};
 pub use users::Standing;
@@ -156,7 +155,7 @@ pub struct Options {
 impl Options {
     /// Creates options with the defaults for everything else.
     pub fn new(url: String, clock: SharedClock) -> Self {
-        let (env, longest_grant) = (Arc::default(), LONGEST_GRANT);
+        let (env, longest_grant) = (Arc::default(), shared::grant::LONGEST);
         Self { url, clock, readers: 4, env, longest_grant, access: OpenMode::Write, row_keys: None, index_log: true }
     }
 }
