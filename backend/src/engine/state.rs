@@ -174,13 +174,6 @@ impl RunState {
         (agent, calls.iter().filter(is_one))
     }
 
-    /// Returns the tasks that are due, running or retrying for a branch, with the number of the attempt: its own calls,
-    /// and those to handlers of its questions.
-    pub fn tasks_of(&self, branch: u32) -> Vec<(TaskId, u32)> {
-        let own = self.branches.get(&branch).map(|branch| branch.phase.tasks()).unwrap_or_default();
-        own.into_iter().chain(self.questions_of(branch).filter_map(Question::task)).collect()
-    }
-
     /// Derives what each branch does, in the words of the API.
     pub fn activities(&self) -> BTreeMap<u32, Activity> {
         let mut asked: BTreeMap<u32, Vec<&Question>> = BTreeMap::new();
