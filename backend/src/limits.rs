@@ -13,6 +13,9 @@ pub const MAX_DEPTH: usize = 64;
 pub const MAX_VALUES: usize = 100_000;
 /// The maximum total length of texts and keys, in bytes.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// The maximum length of a handler's or guardrail's reason, in characters. Longer ones are cut: a reviewer reads it
+/// beside everything else.
+pub const MAX_REASON: usize = 2_000;
 
 /// The limit that a value exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

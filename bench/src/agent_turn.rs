@@ -45,7 +45,7 @@ const FLOW: &str = r#"{
 /// The time between two looks at a run that works.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a run may work.
-const PATIENCE: Duration = Duration::from_secs(30);
+const RUN_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most processor time of a turn, in milliseconds.
 const TARGET: f64 = 10.0;
 
@@ -130,7 +130,7 @@ async fn becomes(connection: &mut Connection, path: &str, status: &str) -> Resul
         if run.status == status {
             return Ok(());
         }
-        ensure!(begun.elapsed() < PATIENCE, "the run is {} and not {status}", run.status);
+        ensure!(begun.elapsed() < RUN_TIMEOUT, "the run is {} and not {status}", run.status);
         tokio::time::sleep(LOOK).await;
     }
 }

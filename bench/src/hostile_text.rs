@@ -19,7 +19,7 @@ const LENGTH: usize = 1_000_000;
 /// The target for the layout, in milliseconds.
 const LIMIT: f64 = 200.0;
 /// The time limit for conditions that are waited for but not measured.
-const PATIENCE: Duration = Duration::from_mins(1);
+const CONDITION_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A flow that puts a text under review. The run joins it from two halves, since a whole one is too large for a
 /// request.
@@ -104,9 +104,9 @@ async fn open(browser: &Browser, review: &str, length: usize) -> Result<f64> {
 }
 
 async fn wait(browser: &Browser, script: &str) -> Result<()> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + CONDITION_TIMEOUT;
     while *browser.driver.execute(script, Vec::new()).await?.json() != Value::Bool(true) {
-        ensure!(Instant::now() < end, "after {PATIENCE:?} still not: {script}");
+        ensure!(Instant::now() < end, "after {CONDITION_TIMEOUT:?} still not: {script}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Ok(())

@@ -30,7 +30,7 @@ const RUNS_PER_SECOND: u32 = 25;
 const SAMPLE_EVERY: Duration = Duration::from_mins(1);
 const SAMPLES: u32 = 10;
 /// The time limit for conditions that are waited for but not measured.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONDITION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A flow whose reviews expire soon, and so are near the top of the inbox.
 const SOON: &str = r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?", "timeout": "5m",
@@ -252,9 +252,9 @@ impl Page<'_> {
     }
 
     async fn wait(&self, condition: &str) -> Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + CONDITION_TIMEOUT;
         while self.run(&format!("return !!({condition})")).await? != json!(true) {
-            anyhow::ensure!(Instant::now() < end, "after {PATIENCE:?} still not: {condition}");
+            anyhow::ensure!(Instant::now() < end, "after {CONDITION_TIMEOUT:?} still not: {condition}");
             sleep(Duration::from_millis(20)).await;
         }
         Ok(())

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::id::SessionId;
 use crate::time::Timestamp;
 
+/// The minimum length of a password, in characters.
+pub const MIN_PASSWORD: usize = 12;
+
 /// The body of `POST /api/v1/session`: a username with a password, or the one-time secret of a link.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

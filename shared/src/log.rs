@@ -8,6 +8,7 @@ mod credential;
 mod data;
 mod occasion;
 mod record;
+mod rights;
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -26,6 +27,7 @@ pub use credential::{SessionEnded, TokenCreated, TokenRevoked};
 pub use data::*;
 pub use occasion::is_asked;
 pub use record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
+pub use rights::{ChangedRights, RightsChange};
 
 /// An opaque place in the log. Only the server that made it can read it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

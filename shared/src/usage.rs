@@ -21,22 +21,22 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The number of model calls that are kept and listed.
+    pub const MAX_CALLS: usize = 50;
+
     /// Formats the usage for people: `3 model calls, 1240 tokens, 0.02 USD`. `None` if no model was called.
     pub fn summary(&self) -> Option<String> {
         let calls = match self.agent_calls.len() {
             0 => return None,
             1 => "1 model call".to_owned(),
             // There may be older calls, which are not listed.
-            many @ MAX_CALLS.. => format!("{many} model calls or more"),
+            many @ Self::MAX_CALLS.. => format!("{many} model calls or more"),
             many => format!("{many} model calls"),
         };
         let cost = if self.total_cost_usd > 0.0 { format!(", {:.2} USD", self.total_cost_usd) } else { String::new() };
         Some(format!("{calls}, {} tokens{cost}", self.total_tokens))
     }
 }
-
-/// The most model calls that are listed.
-const MAX_CALLS: usize = 50;
 
 /// One model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

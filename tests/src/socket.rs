@@ -18,7 +18,7 @@ use crate::transport::Api;
 use crate::wait::DEADLINE;
 
 /// The time limit for opening a socket at a server that may be down.
-const PATIENCE: Duration = Duration::from_secs(2);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An open socket. Dropping it cuts the connection without a close frame.
 #[derive(Debug)]
@@ -48,10 +48,10 @@ impl Socket {
 
     /// Opens a socket, and reads the welcome. `None` if the server is down, frozen or stopping.
     pub async fn attempt(base: &str, api: &Api) -> Option<Self> {
-        let opening = timeout(PATIENCE, tokio_tungstenite::connect_async(request(base, api, &[])));
+        let opening = timeout(OPEN_TIMEOUT, tokio_tungstenite::connect_async(request(base, api, &[])));
         let (stream, _) = opening.await.ok()?.ok()?;
         let mut socket = Self { stream, early: VecDeque::new() };
-        matches!(socket.next_message(PATIENCE).await?, ServerMessage::Welcome { .. }).then_some(socket)
+        matches!(socket.next_message(OPEN_TIMEOUT).await?, ServerMessage::Welcome { .. }).then_some(socket)
     }
 
     /// Subscribes after a cursor, and returns whether the message could be sent.

@@ -13,8 +13,9 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
+use shared::api::AuditQuery;
 use tests::caller::{self, caller, path_of};
-use tests::{Database, Options, Server, on_both};
+use tests::{Database, Options, Server, eventually, on_both};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::AbortHandle;
@@ -127,15 +128,20 @@ async fn an_answer_is_posted_and_signed_though_the_server_was_killed(database: D
 async fn whoever_waits_is_answered_when_the_server_stops() {
     let mut server = Server::start(Options::on(Database::Sqlite)).await;
     let program = caller(&server, "program", &["developer"]).await;
+    let ana = caller(&server, "ana", &["reviewer"]).await;
+    let admin = server.admin().await;
     let review = program.ask(&json!({ "kind": "clarification", "question": "Who?" })).await;
     let path = format!("{}?wait=60s", path_of(&review));
     let begun = Instant::now();
     let stop = async {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        // The view is recorded once the wait has begun.
+        let viewed = AuditQuery { kind: Some("review.viewed".to_owned()), ..AuditQuery::default() };
+        let viewed = async || admin.audit(&viewed).await.ok().filter(|page| !page.items.is_empty());
+        eventually("the review is viewed", viewed).await;
         server.signal("TERM");
         server.ended(Duration::from_secs(10)).await
     };
-    let (waited, status) = tokio::join!(program.get(&path), stop);
+    let (waited, status) = tokio::join!(ana.get(&path), stop);
     assert_eq!(waited["status"], "pending");
     assert!(status.success() && begun.elapsed() < Duration::from_secs(5), "{status} after {:?}", begun.elapsed());
 }

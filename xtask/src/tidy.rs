@@ -36,7 +36,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("problem", &["engine", "store"]),
     ("agent", &["limits", "engine", "http_client", "ssrf"]),
     ("tool", &["engine", "flow", "http_client", "ssrf", "json"]),
-    ("handler", &["clock", "json", "http_client", "standard_webhooks", "ssrf", "engine"]),
+    ("handler", &["clock", "limits", "json", "http_client", "standard_webhooks", "ssrf", "engine"]),
     (
         "worker",
         &["background", "clock", "limits", "token_stream", "flow", "engine", "store", "agent", "tool", "handler"],

@@ -7,9 +7,9 @@ use std::time::Duration;
 use shared::definition::Severity;
 use shared::review::ReviewKind;
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
-use crate::store::{Error, LogFollower, Resume, Store, follow};
+use crate::background::BackgroundTask;
+use crate::store::{CommitFollower, Error, Resume, Store, follow};
 
 /// The minimum interval between counts of rows.
 const ROWS: Duration = Duration::from_mins(1);
@@ -18,10 +18,10 @@ const PENDING: Duration = Duration::from_secs(1);
 /// The rest after a count, as a multiple of the time that it took.
 const REST: u32 = 100;
 
-/// Counts the rows of every table, repeatedly until `stopping` is cancelled.
-pub fn count_rows(store: Store, stopping: &CancellationToken) {
+/// Counts the rows of every table repeatedly.
+pub fn count_rows(store: Store) -> BackgroundTask {
     let background = store.background().clone();
-    let work = stopping.clone().run_until_cancelled_owned(async move {
+    let work = async move {
         loop {
             let begun = Instant::now();
             match store.counts().await {
@@ -34,22 +34,21 @@ pub fn count_rows(store: Store, stopping: &CancellationToken) {
             }
             sleep(ROWS.max(begun.elapsed() * REST)).await;
         }
-    });
-    tokio::spawn(background.watch("row count", stopping, async {
-        work.await;
-    }));
+    };
+    background.start("row count", |stop| async move {
+        stop.run_until_cancelled(work).await;
+    })
 }
 
-/// Counts pending reviews after commits, until `stopping` is cancelled.
-pub fn count_pending(store: Store, stopping: &CancellationToken) {
+/// Counts pending reviews after commits.
+pub fn count_pending(store: Store) -> BackgroundTask {
     let (background, commits) = (store.background().clone(), store.commits());
-    let work = follow(PendingCount(store), commits, stopping.clone());
-    tokio::spawn(background.watch("count of pending reviews", stopping, work));
+    background.start("count of pending reviews", |stop| follow(PendingCount(store), commits, stop))
 }
 
 struct PendingCount(Store);
 
-impl LogFollower for PendingCount {
+impl CommitFollower for PendingCount {
     type Error = Error;
     const TROUBLE: &'static str = "the pending reviews could not be counted";
     const POLL: Duration = Duration::MAX;

@@ -18,24 +18,23 @@ use std::time::Duration;
 use anyhow::anyhow;
 use axum::Router;
 use axum::routing::get;
+use futures::future::join_all;
 use metrics_exporter_prometheus::PrometheusHandle;
 use shared::id::Username;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use crate::archive::{self, Archiver};
 use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
 use crate::background::BackgroundTask;
 use crate::clock::{SharedClock, SystemClock};
-use crate::config::{Settings, Storage};
+use crate::config::{Settings, SettingsFile, Storage};
 use crate::erasure::Eraser;
 use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::{self, AppState, Edge, Outside};
 use crate::live::{self, LiveState};
 use crate::notify::{self, Notifier};
-use crate::rate_limit::Budgets;
 use crate::server::Limits;
 use crate::store::{self, Store};
 
@@ -43,7 +42,7 @@ pub use crate::server::Server;
 pub use flows::{files as flow_files, load as load_flows};
 pub use runner::{Runner, RunnerOptions};
 use wiring::Sockets;
-pub use wiring::{flow_env, models, reach, secrets, tools, webhooks};
+pub use wiring::{flow_env, models, notified_url, reach, secrets, tools, webhooks};
 
 /// The number of database connections for reading.
 const READERS: u32 = 8;
@@ -61,7 +60,7 @@ pub struct App {
     sealer: BackgroundTask,
     archiver: BackgroundTask,
     eraser: BackgroundTask,
-    stopping: CancellationToken,
+    gauges: [BackgroundTask; 3],
     server: Server,
 }
 
@@ -96,8 +95,7 @@ fn options(storage: &Storage, clock: SharedClock) -> store::Options {
 impl App {
     /// Starts everything. It binds the address first, so that a second server fails before anything is written.
     pub async fn start(settings: Settings, admin_password: Option<String>) -> anyhow::Result<Self> {
-        let Settings { listen: address, storage, workers, longest_grant, demo, file: settings } = settings;
-        let stopping = CancellationToken::new();
+        let Settings { listen: address, storage, demo, file: settings } = settings;
         let metrics = wiring::metrics()?;
         let listener = listen(address).await?;
         let address = listener.local_addr().map_err(|error| cannot_listen(address, &error))?;
@@ -105,11 +103,14 @@ impl App {
         let provider = wiring::provider(&settings, address)?;
         let kept = HeadFile::at(storage.seal_head.clone());
         kept.check()?;
+        let longest_grant = settings.longest_grant();
         let options = store::Options { longest_grant, ..options(&storage, clock.clone()) };
         let (store, seal_key, trusted) = open_record(&storage.seal_key, options).await?;
-        wiring::sum_up(metrics.clone(), store.background(), &stopping);
-        gauges::count_rows(store.clone(), &stopping);
-        gauges::count_pending(store.clone(), &stopping);
+        let gauges = [
+            wiring::sum_up(metrics.clone(), store.background()),
+            gauges::count_rows(store.clone()),
+            gauges::count_pending(store.clone()),
+        ];
         let links = first_people(&store, &clock, admin_password, demo).await?;
         let reach = reach(&settings, settings.notifications.slack.is_some());
         if let Some(folder) = &settings.flows {
@@ -128,30 +129,19 @@ impl App {
         let secrets = secrets(&settings.secrets);
         let models = Arc::new(models(&settings.prices, secrets.clone())?);
         let tools = Arc::new(tools(&settings, secrets)?);
-        let server = CallbackUrl { server: wiring::notified_url(&settings, address), key: Some(callbacks.clone()) };
+        let server = CallbackUrl { server: notified_url(&settings, address), key: Some(callbacks.clone()) };
         let programs = webhooks(&settings.notifications.allowed_hosts, Some(server), clock.clone())?;
         let options = RunnerOptions {
-            slots: workers,
-            logins: settings.logins,
             provider: provider.transpose().map_err(|error| wiring::no_client(&error))?.map(Arc::new),
-            ..RunnerOptions::new(store.clone(), clock.clone(), models, tools, Arc::new(programs))
+            ..RunnerOptions::new(&settings, store.clone(), clock.clone(), models, tools, Arc::new(programs))?
         };
         let runner = Runner::start(options).await?;
         let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
         let outside = Outside { notifications: Some(notifier.notifications()), reach, callbacks: Some(callbacks) };
-        let edge = Edge {
-            public_origins: settings.origins.into(),
-            trusted_proxies: settings.network.trusted_proxies.iter().copied().collect(),
-            budgets: Arc::new(Budgets::new(settings.limits)),
-            hosts: settings.network.hosts.iter().cloned().collect(),
-            metrics_token: wiring::metrics_token(),
-            stopping: CancellationToken::new(),
-        };
-        let limits = settings.network.limits();
-        let front = Front { metrics: Some(metrics), edge, limits, seals, outside };
+        let front = Front { metrics: Some(metrics), seals, ..Front::new(&settings, outside) };
         let server = serve(&runner, listener, front)?;
         tracing::info!(%address, "ready");
-        Ok(Self { links, runner, notifier, sealer, archiver, eraser, stopping, server })
+        Ok(Self { links, runner, notifier, sealer, archiver, eraser, gauges, server })
     }
 
     /// Returns the address that it listens on.
@@ -174,13 +164,13 @@ impl App {
     pub async fn stop(self) {
         let until = Instant::now() + STOP_LIMIT;
         let orderly = async {
-            self.stopping.cancel();
             self.server.stop();
             let store = self.runner.stop().await;
             let answered = Instant::now() + ANSWER_LIMIT;
             let server = self.server.stopped(answered.min(until));
             let (notifier, archiver) = (self.notifier.shutdown(), self.archiver.stop());
-            tokio::join!(server, notifier, archiver, self.eraser.stop(), self.sealer.stop());
+            let gauges = join_all(self.gauges.map(BackgroundTask::stop));
+            tokio::join!(server, notifier, archiver, self.eraser.stop(), self.sealer.stop(), gauges);
             store.close().await;
         };
         if tokio::time::timeout_at(until, orderly).await.is_err() {
@@ -190,7 +180,6 @@ impl App {
 }
 
 /// The parts that the API uses in addition to the store.
-#[derive(Default)]
 pub struct Front {
     /// The metrics of `/metrics`.
     pub metrics: Option<PrometheusHandle>,
@@ -202,6 +191,14 @@ pub struct Front {
     pub seals: Seals,
     /// The connections to people and programs outside the console.
     pub outside: Outside,
+}
+
+impl Front {
+    /// Returns the parts for the settings, without metrics and without keys that prove the audit log.
+    pub fn new(settings: &SettingsFile, outside: Outside) -> Self {
+        let (edge, limits) = (wiring::edge(settings), settings.network.limits());
+        Self { metrics: None, edge, limits, seals: Seals::default(), outside }
+    }
 }
 
 /// Starts the API and the console, before the parts that run flows.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::id::{ReviewId, RunId};
-use shared::log::{Entry, EntryKind, EventData};
+use shared::log::{ChangedRights, Entry};
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
+use crate::background::BackgroundTask;
 use crate::engine::{Input, Refusal};
 use crate::live::Observe;
 use crate::store::{Change, CommitError, Error, Operation, Store};
@@ -28,12 +28,12 @@ const MOST_FAILED: usize = 10_000;
 /// Starts the task that rechecks reviews: once at the start, since rights may have changed while no server ran, and
 /// whenever the returned observer sees that rights have changed. After commits, it looks for reviews that nobody may
 /// decide.
-pub fn start(store: Store, stopping: &CancellationToken) -> Arc<dyn Observe> {
+pub fn start(store: Store) -> (Arc<dyn Observe>, BackgroundTask) {
     let changed = Arc::new(Notify::new());
     changed.notify_one();
     let heard = Arc::clone(&changed);
     let background = store.background().clone();
-    let work = stopping.clone().run_until_cancelled_owned(async move {
+    let work = async move {
         let mut commits = store.commits();
         let mut recounts = Recounts { store, failed: HashSet::new() };
         loop {
@@ -53,26 +53,18 @@ pub fn start(store: Store, stopping: &CancellationToken) -> Arc<dyn Observe> {
                 () = heard.notified() => heard.notify_one(),
             }
         }
+    };
+    let task = background.start("recount", |stop| async move {
+        stop.run_until_cancelled(work).await;
     });
-    tokio::spawn(background.watch("recount", stopping, async {
-        work.await;
-    }));
-    Arc::new(Watch(changed))
+    (Arc::new(Watch(changed)), task)
 }
 
 struct Watch(Arc<Notify>);
 
 impl Observe for Watch {
     fn entry(&self, entry: &Entry) {
-        if !matches!(entry.event.kind, EntryKind::UserCreated | EntryKind::UserUpdated) {
-            return;
-        }
-        // An entry that cannot be read may have changed rights.
-        let concerns_rights = match entry.event.read() {
-            Some(EventData::UserCreated(changed) | EventData::UserUpdated(changed)) => changed.concerns_rights(),
-            _ => true,
-        };
-        if concerns_rights {
+        if entry.event.rights_change().is_some_and(|change| change.what == ChangedRights::Roles) {
             self.0.notify_one();
         }
     }

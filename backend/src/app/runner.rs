@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use crate::agent::Model;
 use crate::auth::{self, Authenticator, oidc::Provider};
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
+use crate::config::{self, SettingsFile};
 use crate::flow::guardrail::GuardrailPrograms;
 use crate::handler::Programs;
 use crate::live::{self, Hub, Observe};
@@ -42,16 +41,17 @@ pub struct RunnerOptions {
 }
 
 impl RunnerOptions {
-    /// Returns the default options: 16 concurrent calls, no observers.
+    /// Returns options with what the settings say of calls and logins, without observers and identity provider.
     pub fn new(
+        settings: &SettingsFile,
         store: Store,
         clock: SharedClock,
         models: Arc<dyn Model>,
         tools: Arc<dyn Tool>,
         programs: Arc<dyn Programs>,
-    ) -> Self {
-        let (observers, logins) = (Vec::new(), auth::LoginPolicy::default());
-        Self { store, clock, models, tools, programs, observers, slots: 16, logins, provider: None }
+    ) -> Result<Self, config::Error> {
+        let (slots, logins) = (settings.workers()?, settings.logins);
+        Ok(Self { store, clock, models, tools, programs, observers: Vec::new(), slots, logins, provider: None })
     }
 }
 
@@ -66,8 +66,8 @@ pub struct Runner {
     /// The hub, which tails the log.
     pub hub: live::HubHandle,
     worker: BackgroundTask,
+    recount: BackgroundTask,
     tools: Arc<dyn Tool>,
-    stopping: CancellationToken,
 }
 
 impl Runner {
@@ -79,8 +79,8 @@ impl Runner {
         let authenticator = Authenticator::new(store.clone(), clock.clone()).with(logins).with_provider(provider);
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
         hub.observers.push(Arc::new(wiring::ForgetRights(authenticator.clone())));
-        let stopping = CancellationToken::new();
-        hub.observers.push(recount::start(store.clone(), &stopping));
+        let (rights, recount) = recount::start(store.clone());
+        hub.observers.push(rights);
         hub.observers.extend(observers);
         let hub = Hub::run(hub).await?;
         let mut worker = worker::Options::new(store.clone(), models, Arc::clone(&tools), streams, clock.clone());
@@ -89,15 +89,14 @@ impl Runner {
         store.ask_guardrails_by(guardrails);
         worker.programs = programs;
         let worker = worker::start(worker);
-        Ok(Self { store, clock, authenticator, hub, worker, tools, stopping })
+        Ok(Self { store, clock, authenticator, hub, worker, recount, tools })
     }
 
     /// Finishes or releases the work in progress, and ends the programs that tools started. The database stays open for
     /// requests that are still being answered.
     pub async fn stop(self) -> Store {
-        self.stopping.cancel();
         self.hub.stop();
-        self.worker.stop().await;
+        tokio::join!(self.recount.stop(), self.worker.stop());
         self.tools.close().await;
         self.store
     }

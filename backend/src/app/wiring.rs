@@ -11,13 +11,13 @@ use axum::http::HeaderMap;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use shared::JsonMap;
 use shared::error::{Code, Problem};
-use shared::log::{Entry, EntryKind};
+use shared::log::Entry;
 use tokio_util::sync::CancellationToken;
 
 use super::masked::Masked;
 use crate::agent::{self, Models, Prices};
 use crate::auth::{Authenticator, digest, oidc};
-use crate::background::Background;
+use crate::background::{Background, BackgroundTask};
 use crate::clock::SharedClock;
 use crate::config::SettingsFile;
 use crate::flow::Reach;
@@ -25,6 +25,7 @@ use crate::handler::{self, CallbackUrl, Webhooks};
 use crate::http::{Edge, origin_allowed};
 use crate::live::{Authenticate, Observe};
 use crate::notify;
+use crate::rate_limit::Budgets;
 use crate::standard_webhooks::{self, SigningKeys};
 use crate::store::{Actor, Store};
 use crate::tool::{self, SecretSettings, Secrets, Tools};
@@ -44,22 +45,21 @@ pub fn metrics() -> anyhow::Result<PrometheusHandle> {
         .context("metrics")
 }
 
-/// Sums up measurements at intervals, until `stopping` is cancelled. Otherwise, every sample would be kept until
-/// `/metrics` is read.
-pub fn sum_up(metrics: PrometheusHandle, background: &Background, stopping: &CancellationToken) {
-    let work = stopping.clone().run_until_cancelled_owned(async move {
+/// Sums up measurements at intervals. Otherwise, every sample would be kept until `/metrics` is read.
+pub fn sum_up(metrics: PrometheusHandle, background: &Background) -> BackgroundTask {
+    let work = async move {
         loop {
             tokio::time::sleep(SUM_UP).await;
             metrics.run_upkeep();
         }
-    });
-    tokio::spawn(background.watch("metrics", stopping, async {
-        work.await;
-    }));
+    };
+    background.start("metrics", |stop| async move {
+        stop.run_until_cancelled(work).await;
+    })
 }
 
 /// Returns the SHA-256 of the secret with which other machines may read `/metrics`. `None` if no secret is set.
-pub fn metrics_token() -> Option<[u8; 32]> {
+fn metrics_token() -> Option<[u8; 32]> {
     std::env::var("COUNTERSIGN_METRICS_TOKEN").ok().filter(|token| !token.is_empty()).map(|token| digest(token.trim()))
 }
 
@@ -111,7 +111,19 @@ pub fn no_client(error: &reqwest::Error) -> anyhow::Error {
     anyhow!("the HTTP client cannot be created: {error}")
 }
 
-/// Returns the URL of the console that notifications contain, without a slash at the end.
+/// Returns how clients reach the server, and their limits.
+pub fn edge(settings: &SettingsFile) -> Edge {
+    Edge {
+        public_origins: settings.origins.clone().into(),
+        trusted_proxies: settings.network.trusted_proxies.iter().copied().collect(),
+        budgets: Arc::new(Budgets::new(settings.limits)),
+        hosts: settings.network.hosts.clone().into(),
+        metrics_token: metrics_token(),
+        stopping: CancellationToken::new(),
+    }
+}
+
+/// Returns the URL of the console that notifications and callbacks contain, without a slash at the end.
 pub fn notified_url(settings: &SettingsFile, address: SocketAddr) -> String {
     let url = settings.notifications.url.clone().unwrap_or_else(|| public_url(settings, address));
     url.trim_end_matches('/').to_owned()
@@ -119,7 +131,7 @@ pub fn notified_url(settings: &SettingsFile, address: SocketAddr) -> String {
 
 /// Returns the options of notifications, from the settings and the environment.
 pub fn notifier(settings: &SettingsFile, address: SocketAddr, store: Store, clock: SharedClock) -> notify::Options {
-    let url = public_url(settings, address);
+    let url = notified_url(settings, address);
     let secrets = notify::NotificationSecrets::from_env(std::env::vars());
     notify::Options::new(store, clock, settings.notifications.clone(), secrets, url)
 }
@@ -153,18 +165,7 @@ pub struct ForgetRights(pub Authenticator);
 
 impl Observe for ForgetRights {
     fn entry(&self, entry: &Entry) {
-        let rights = matches!(
-            entry.event.kind,
-            EntryKind::UserCreated
-                | EntryKind::UserUpdated
-                | EntryKind::UserErased
-                | EntryKind::DeputyNamed
-                | EntryKind::DeputyRemoved
-                | EntryKind::TokenCreated
-                | EntryKind::TokenRevoked
-                | EntryKind::SessionEnded
-        );
-        if rights {
+        if entry.event.rights_change().is_some() {
             self.0.invalidate();
         }
     }

@@ -17,7 +17,7 @@ use super::seals::Seals;
 use super::verify::ROWS;
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
-use crate::store::{self, Authenticity, LogFollower, Resume, Store};
+use crate::store::{self, Authenticity, CommitFollower, Resume, Store};
 
 /// The maximum number of entries in a seal, which only the entries of its last row may exceed.
 const MOST: usize = 512;
@@ -69,7 +69,7 @@ pub struct Sealer {
     told: Timestamp,
 }
 
-impl LogFollower for Sealer {
+impl CommitFollower for Sealer {
     type Error = SealError;
     const TROUBLE: &'static str = "the audit log was not sealed; everything sealed before can still be verified";
     /// Nothing is read while nothing is committed.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
+use shared::account::MIN_PASSWORD;
 use shared::api::NewPassword;
 use shared::error::Mistake;
 use shared::id::Username;
@@ -14,7 +15,6 @@ use super::Error;
 use super::hashing_queue::{HashingQueue, Origin};
 use crate::clock::SharedClock;
 
-const MIN: usize = 12;
 /// Longer passwords cost the hash more work without more safety.
 const MAX: usize = 128;
 
@@ -118,8 +118,8 @@ fn check(password: &str, known: &[String], path: &str) -> Result<(), Error> {
 /// Returns why a password is refused. `None` if it is not.
 fn weakness(password: &str, known: &[String]) -> Option<String> {
     let length = password.chars().count();
-    if length < MIN {
-        return Some(format!("a password needs at least {MIN} characters; several words in a row work well"));
+    if length < MIN_PASSWORD {
+        return Some(format!("a password needs at least {MIN_PASSWORD} characters; several words in a row work well"));
     }
     if length > MAX {
         return Some(format!("a password can have at most {MAX} characters"));

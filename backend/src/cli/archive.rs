@@ -1,7 +1,5 @@
 //! `countersign archive …`: reads archived runs back from their files. Works beside a running server.
 
-use std::path::PathBuf;
-
 use clap::Subcommand;
 use shared::id::RunId;
 
@@ -18,10 +16,6 @@ pub enum ArchiveCommand {
     Show {
         /// Id of the run
         run: RunId,
-        /// Folder of archived runs [env: COUNTERSIGN_ARCHIVE] [default: the folder in the settings file, or archive in
-        /// the data folder]
-        #[arg(long, value_name = "FOLDER")]
-        archive: Option<PathBuf>,
         #[command(flatten)]
         storage: StorageArgs,
     },
@@ -29,9 +23,9 @@ pub enum ArchiveCommand {
 
 /// Runs a `countersign archive` command.
 pub async fn run(command: ArchiveCommand) -> anyhow::Result<()> {
-    let ArchiveCommand::Show { run, archive, storage } = command;
+    let ArchiveCommand::Show { run, storage } = command;
     let storage = Storage::resolve(&storage)?.0;
-    let folder = Folder::at(archive.unwrap_or_else(|| storage.archive.clone()));
+    let folder = Folder::at(storage.archive.clone());
     let store = app::open_to_read(&storage, app::system_clock()).await?;
     let found = look_up(&store, &folder, run).await;
     store.close().await;

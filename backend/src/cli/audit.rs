@@ -23,7 +23,7 @@ pub enum AuditCommand {
     /// Check every entry against the seals; report the first that was changed, removed, added or moved, and exit with 1
     Verify {
         /// Export to verify instead of the database, as JSON lines
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", conflicts_with = "archive")]
         export: Option<PathBuf>,
         /// Key to trust: ed25519:…, or a file of keys; may be repeated [default: seal.pub beside the private key]
         #[arg(long = "public-key", value_name = "KEY")]
@@ -31,11 +31,6 @@ pub enum AuditCommand {
         /// Head that `countersign audit head` printed: also proves that nothing up to it was cut off or rewritten
         #[arg(long, value_name = "HEAD")]
         expect: Option<Head>,
-        /// Also check the entries in the archive files against the seals [default folder: COUNTERSIGN_ARCHIVE, the
-        /// folder in the settings file, or archive in the data folder]
-        #[arg(long, value_name = "FOLDER", conflicts_with = "export")]
-        #[expect(clippy::option_option, reason = "with or without a folder")]
-        archive: Option<Option<PathBuf>>,
         /// Do not expect the head that is stored beside the key, which is newer than a backup
         #[arg(long)]
         ignore_head: bool,
@@ -69,15 +64,16 @@ pub enum AuditCommand {
 pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
-        AuditCommand::Verify { export: Some(path), public_keys, expect, archive: _, ignore_head: _, storage } => {
+        AuditCommand::Verify { export: Some(path), public_keys, expect, ignore_head: _, storage } => {
             let trusted = trusted(&Storage::resolve(&storage)?.0, &public_keys)?;
             verify_export(&path, &trusted, expect.as_ref())?;
         }
-        AuditCommand::Verify { export: None, public_keys, expect, archive, ignore_head, storage } => {
+        AuditCommand::Verify { export: None, public_keys, expect, ignore_head, storage } => {
+            let with_files = storage.archive.is_some();
             let storage = Storage::resolve(&storage)?.0;
             let trusted = trusted(&storage, &public_keys)?;
             let kept = if ignore_head { None } else { HeadFile::at(storage.seal_head.clone()).read()? };
-            let files = archive.map(|folder| Folder::at(folder.unwrap_or_else(|| storage.archive.clone())));
+            let files = with_files.then(|| Folder::at(storage.archive.clone()));
             verify_database(&storage, clock, &trusted, expect, kept, files).await?;
         }
         AuditCommand::Accept { head, storage } => accept(&head, &Storage::resolve(&storage)?.0).await?,

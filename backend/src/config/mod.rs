@@ -57,9 +57,6 @@ pub struct ServeArgs {
     /// Longest time that a remembered approval may last, such as 30m or 8h [default: 24h]
     #[arg(long, env = "COUNTERSIGN_LONGEST_GRANT", hide_env_values = true, value_name = "TIME")]
     pub longest_grant: Option<Span>,
-    /// Folder of archived runs [env: COUNTERSIGN_ARCHIVE] [default: archive in the data folder]
-    #[arg(long, value_name = "FOLDER")]
-    pub archive: Option<PathBuf>,
     /// Create two reviewers, ana and tom, and print a login link for each; on a loopback address only
     #[arg(long)]
     pub demo: bool,
@@ -80,9 +77,10 @@ pub struct StorageArgs {
     /// File for the newest seal, which is replaced often [default: beside the key, as .head]
     #[arg(long, env = "COUNTERSIGN_SEAL_HEAD", hide_env_values = true, value_name = "FILE")]
     pub seal_head: Option<PathBuf>,
-    /// Folder of archived runs, if the command's own `--archive` names none
-    #[arg(long, env = "COUNTERSIGN_ARCHIVE", hide = true, value_name = "FOLDER")]
-    pub archive_folder: Option<PathBuf>,
+    /// Folder of archived runs; `audit verify` checks its files only with this flag [env: COUNTERSIGN_ARCHIVE]
+    /// [default: archive in the data folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub archive: Option<Option<PathBuf>>,
     /// Settings file [default: countersign.toml in the data folder, if it exists]
     #[arg(long, env = "COUNTERSIGN_CONFIG", hide_env_values = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -155,10 +153,6 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The locations of stored data.
     pub storage: Storage,
-    /// The number of concurrent model and tool calls.
-    pub workers: usize,
-    /// The longest time that a remembered approval may last.
-    pub longest_grant: Duration,
     /// Whether the users of the demo are created.
     pub demo: bool,
     /// All other settings: the file, overridden by flags and the environment.
@@ -211,7 +205,7 @@ pub enum Error {
     #[error("--demo prints login links, so it needs a loopback address to listen on, not {0}")]
     DemoAddress(SocketAddr),
     /// The number of workers is out of range.
-    #[error("--workers must be between 1 and 1024, not {0}")]
+    #[error("`workers` must be between 1 and 1024, not {0}")]
     Workers(usize),
 }
 
@@ -226,7 +220,9 @@ impl Storage {
         let seal_key = args.seal_key.clone().or_else(|| file.seal_key.clone()).unwrap_or_else(|| data.join("seal.key"));
         let seal_head = args.seal_head.clone().or_else(|| file.seal_head.clone());
         let seal_head = seal_head.unwrap_or_else(|| seal_key.with_extension("head"));
-        let archive = args.archive_folder.clone().or_else(|| file.archive.clone());
+        let from_env =
+            || std::env::var_os("COUNTERSIGN_ARCHIVE").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let archive = args.archive.clone().flatten().or_else(from_env).or_else(|| file.archive.clone());
         let archive = archive.unwrap_or_else(|| data.join("archive"));
         Ok((Self { database, data, seal_key, seal_head, archive }, file))
     }
@@ -235,26 +231,21 @@ impl Storage {
 impl Settings {
     /// Resolves each setting: flag or environment, then file, then default.
     pub fn resolve(args: ServeArgs) -> Result<Self, Error> {
-        let (mut storage, file) = Storage::resolve(&args.storage)?;
-        if let Some(archive) = args.archive {
-            storage.archive = archive;
-        }
+        let (storage, file) = Storage::resolve(&args.storage)?;
         let file = SettingsFile {
             flows: args.flows.or(file.flows),
             origins: if args.origins.is_empty() { file.origins } else { args.origins },
             network: file.network.overridden_by(args.network),
+            workers: args.workers.or(file.workers),
+            longest_grant: args.longest_grant.or(file.longest_grant),
             ..file
         };
+        file.workers()?;
         let listen = args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
         if args.demo && !listen.ip().is_loopback() {
             return Err(Error::DemoAddress(listen));
         }
-        let workers = args.workers.or(file.workers).unwrap_or(16);
-        if !(1..=1024).contains(&workers) {
-            return Err(Error::Workers(workers));
-        }
-        let longest_grant = args.longest_grant.or(file.longest_grant).map_or(LONGEST, |span| span.0);
-        Ok(Self { listen, storage, workers, longest_grant, demo: args.demo, file })
+        Ok(Self { listen, storage, demo: args.demo, file })
     }
 }
 
@@ -262,6 +253,17 @@ impl SettingsFile {
     /// Reads the settings file at this path; without a path, returns the defaults.
     pub fn load(path: Option<&Path>) -> Result<Self, Error> {
         path.map_or_else(|| Ok(Self::default()), |path| Self::read(Some(path), Path::new("")))
+    }
+
+    /// Returns the number of concurrent model and tool calls.
+    pub fn workers(&self) -> Result<usize, Error> {
+        let workers = self.workers.unwrap_or(16);
+        if (1..=1024).contains(&workers) { Ok(workers) } else { Err(Error::Workers(workers)) }
+    }
+
+    /// Returns the longest time that a remembered approval may last.
+    pub fn longest_grant(&self) -> Duration {
+        self.longest_grant.map_or(LONGEST, |span| span.0)
     }
 
     fn read(named: Option<&Path>, data: &Path) -> Result<Self, Error> {
@@ -297,7 +299,7 @@ mod tests {
         )
         .unwrap();
         let settings = Settings::resolve(ServeArgs { workers: Some(5), ..args(folder.path()) }).unwrap();
-        assert_eq!((settings.workers, settings.listen.port()), (5, 9));
+        assert_eq!((settings.file.workers().unwrap(), settings.listen.port()), (5, 9));
         assert!(settings.file.mcp.contains_key("files"));
         assert!(settings.storage.database.starts_with("sqlite:"));
     }

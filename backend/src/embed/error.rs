@@ -5,7 +5,7 @@ use shared::review::Review;
 use shared::run::Report;
 
 use crate::store::{self, CommitError};
-use crate::{agent, auth, tool};
+use crate::{agent, auth, config, tool};
 
 /// The error of starting Countersign.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +31,9 @@ pub enum StartError {
     /// Tools cannot be called.
     #[error(transparent)]
     Tools(#[from] tool::Error),
+    /// A setting is wrong.
+    #[error(transparent)]
+    Settings(#[from] config::Error),
     /// The console cannot be served, or flows cannot be loaded.
     #[error(transparent)]
     App(#[from] anyhow::Error),

@@ -14,6 +14,7 @@ use shared::api::User;
 use shared::decision::Via;
 use shared::id::Username;
 use shared::review::Review;
+use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 
 use super::choice::IntoChoice;
@@ -34,8 +35,6 @@ use crate::store::{self, Change, CommitError, NewUserRecord, Operation, Store};
 
 /// How many log entries a slow receiver may lag behind.
 const NEWS: usize = 4096;
-/// The number of database connections for reading.
-const READERS: u32 = 4;
 
 /// The options for running flows in this program.
 #[derive(Default)]
@@ -143,8 +142,9 @@ impl Options {
         self
     }
 
-    /// Sets MCP servers, hosts that tools may reach, and prices, as in a server's settings file. If a server seals the
-    /// same database, `seal_key` is required too: entries that are written without it are not sealed.
+    /// Applies a server's settings file, except what these options set (`database`, `flows`, `listen`) and what only a
+    /// server does: `archive`, `retention`, `seal_head`, `oidc` and the channels of notifications. If a server seals
+    /// the same database, `seal_key` is required too: entries that are written without it are not sealed.
     pub fn settings(mut self, settings: config::SettingsFile) -> Self {
         self.settings = settings;
         self
@@ -197,16 +197,10 @@ impl Options {
         let others = app::tools(&self.settings, secrets.clone())?;
         let tools = Arc::new(WithFunctions { functions: functions.clone(), others });
         let models = Arc::new(app::models(&self.settings.prices, secrets)?);
-        let notifications = &self.settings.notifications;
-        let server = match &listener {
-            Some(listener) => {
-                let url = notifications.url.clone();
-                let url = url.map_or_else(|| listener.local_addr().map(|address| format!("http://{address}")), Ok)?;
-                Some(CallbackUrl { server: url.trim_end_matches('/').to_owned(), key: callbacks.clone() })
-            }
-            None => None,
-        };
-        let others = app::webhooks(&notifications.allowed_hosts, server, clock.clone())?;
+        let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
+        let server = address.map(|address| app::notified_url(&self.settings, address));
+        let server = server.map(|server| CallbackUrl { server, key: callbacks.clone() });
+        let others = app::webhooks(&self.settings.notifications.allowed_hosts, server, clock.clone())?;
         let programs = Arc::new(WithHandlers { handlers: self.handlers.clone(), others });
         let (news, heard) = broadcast::channel(NEWS);
         let inner = Arc::new(Inner {
@@ -220,7 +214,7 @@ impl Options {
             watched: Mutex::default(),
             streams: OnceLock::new(),
         });
-        let mut options = RunnerOptions::new(store, clock, models, tools, programs);
+        let mut options = RunnerOptions::new(&self.settings, store, clock, models, tools, programs)?;
         options.observers.push(Arc::new(NewsObserver(news)));
         let runner = Runner::start(options).await?;
         inner.streams.get_or_init(|| runner.hub.streams().clone());
@@ -230,7 +224,7 @@ impl Options {
         let server = match listener {
             Some(listener) => {
                 let outside = Outside { reach, callbacks, ..Outside::default() };
-                Some(app::serve(&runner, listener, Front { outside, ..Front::default() })?)
+                Some(app::serve(&runner, listener, Front::new(&self.settings, outside))?)
             }
             None => None,
         };
@@ -245,8 +239,8 @@ async fn open_store(
     clock: &SharedClock,
 ) -> Result<(Store, Option<CallbackKey>), StartError> {
     let env = app::flow_env();
-    let longest_grant = settings.longest_grant.map_or(store::LONGEST_GRANT, |span| span.0);
-    let options = store::Options { readers: READERS, env, longest_grant, ..store::Options::new(url, clock.clone()) };
+    let longest_grant = settings.longest_grant();
+    let options = store::Options { env, longest_grant, ..store::Options::new(url, clock.clone()) };
     Ok(match &settings.seal_key {
         Some(path) => {
             let (store, key, _) = app::open_record(path, options).await?;

@@ -187,6 +187,37 @@ async fn the_time_is_up_while_the_reviewer_thinks() {
 }
 
 #[tokio::test]
+async fn the_console_of_a_program_follows_the_settings() {
+    let settings = "origins = [\"https://reviews.example.org\"]\n\
+        network.hosts = [\"console.internal\"]\n\
+        logins.second_factor = \"all\"";
+    let options = Options::new().settings(toml::from_str(settings).unwrap()).listen(([127, 0, 0, 1], 0).into());
+    let countersign = options.reviewer(|_| std::future::pending::<Choice>()).start().await.unwrap();
+    let api = format!("http://{}/api/v1", countersign.address().unwrap());
+    let client = crate::http_client::builder().no_proxy().build().unwrap();
+    let status =
+        async |host: &str| client.get(format!("{api}/me")).header("host", host).send().await.unwrap().status().as_u16();
+    assert_eq!((status("reviews.example.org").await, status("console.internal").await), (401, 401));
+    assert_eq!(status("elsewhere.example").await, 400);
+
+    let secret = json!({ "token": countersign.links()[0].1 });
+    let login = client.post(format!("{api}/session")).header("host", "reviews.example.org").json(&secret);
+    let login = login.header("origin", "https://reviews.example.org").send().await.unwrap();
+    assert_eq!(login.status().as_u16(), 200);
+    let cookie = login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let refused = client.get(format!("{api}/reviews")).header("cookie", cookie).send().await.unwrap();
+    assert!(refused.text().await.unwrap().contains("second_factor_missing"));
+    countersign.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_number_of_workers_has_the_limits_of_a_server() {
+    let settings = crate::config::SettingsFile { workers: Some(0), ..crate::config::SettingsFile::default() };
+    let error = Options::new().settings(settings).start().await.err().unwrap();
+    assert!(matches!(error, StartError::Settings(_)), "{error}");
+}
+
+#[tokio::test]
 async fn a_run_that_waits_goes_on_in_the_next_program() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("kept.db").display());

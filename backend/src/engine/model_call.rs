@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::error::Mistake;
-use shared::run::{AgentCall, AgentToolCall, Step};
+use shared::run::{AgentCall, AgentToolCall, Step, Usage};
 
 use super::builder::Builder;
 use super::call_limits::MAX_CALLS;
@@ -177,7 +177,7 @@ fn count(state: &mut RunState, conversation: &mut Conversation, usage: AgentCall
     state.total_tokens = state.total_tokens.saturating_add(usage.tokens);
     state.total_cost_usd = (state.total_cost_usd + usage.cost_usd).min(f64::MAX);
     state.agent_calls.push(usage);
-    let surplus = state.agent_calls.len().saturating_sub(RunState::MAX_CALLS);
+    let surplus = state.agent_calls.len().saturating_sub(Usage::MAX_CALLS);
     state.agent_calls.drain(..surplus);
     drop_old_words(state);
 }

@@ -78,7 +78,7 @@ pub struct RunState {
     pub questions: Vec<Question>,
     /// The next number, for a branch or for the order of arrivals.
     pub next_branch: u32,
-    /// The newest model calls, at most [`RunState::MAX_CALLS`].
+    /// The newest model calls, at most [`Usage::MAX_CALLS`](shared::run::Usage::MAX_CALLS).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_calls: Vec<AgentCall>,
     /// The tokens of all model calls.
@@ -107,8 +107,6 @@ impl RunState {
     /// ask programs about an approval; since 9, a call may be asked about at each of its gates; since 10, a
     /// conversation counts only its own usage (`super::upgrade`).
     pub const FORMAT: u32 = 10;
-    /// The number of model calls that are kept for reviewers.
-    pub const MAX_CALLS: usize = 50;
 
     /// Returns the id by which people know the run; `None` for a run that only carries a question (`super::carrier`).
     pub fn shown_id(&self) -> Option<RunId> {
@@ -174,13 +172,6 @@ impl RunState {
         };
         let is_one = |call: &&ToolCall| subject.branch().is_none() || subject.calls().contains(&call.id);
         (agent, calls.iter().filter(is_one))
-    }
-
-    /// Returns the tasks that are due, running or retrying for a branch, with the number of the attempt: its own calls,
-    /// and those to handlers of its questions.
-    pub fn tasks_of(&self, branch: u32) -> Vec<(TaskId, u32)> {
-        let own = self.branches.get(&branch).map(|branch| branch.phase.tasks()).unwrap_or_default();
-        own.into_iter().chain(self.questions_of(branch).filter_map(Question::task)).collect()
     }
 
     /// Derives what each branch does, in the words of the API.

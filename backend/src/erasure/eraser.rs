@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::audit::{Explained, Hash, NumberingError, Trusted, hash, joined, numbers, sealed_text};
 use crate::background::{BackgroundTask, rest_after};
 use crate::store::{
-    self, Change, CommitError, Erasing, ErasureStep, LogFollower, NewErasure, Operation, Prepared, Resume, RunPlace,
+    self, Change, CommitError, CommitFollower, Erasing, ErasureStep, NewErasure, Operation, Prepared, Resume, RunPlace,
     Store,
 };
 
@@ -71,7 +71,7 @@ pub struct Eraser {
     soon: Duration,
 }
 
-impl LogFollower for Eraser {
+impl CommitFollower for Eraser {
     type Error = EraseError;
     const TROUBLE: &'static str = "a person could not be erased everywhere";
     /// Without commits, nobody is erased.

@@ -13,11 +13,10 @@ use super::failed;
 use super::webhook::{Webhooks, refused, whole};
 use crate::engine::{GuardrailAnswer, GuardrailPrograms, Inquiry, TaskFailure, digest_of_inquiry};
 use crate::json;
+use crate::limits::MAX_REASON;
 
 /// The wait before a retry if the webhook is overloaded or broken and names no other time.
 const WAIT: Duration = Duration::from_millis(500);
-/// The maximum length of a reason, in characters. Longer ones are cut.
-const MAX_REASON: usize = 2_000;
 
 /// The response of a webhook.
 #[derive(Deserialize)]

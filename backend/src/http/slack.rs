@@ -26,7 +26,7 @@ use crate::store::{self, Actor, Change, Committed, IdempotencyKey};
 
 /// How long a response waits for the decision; Slack allows three seconds. A slower decision, for example with a
 /// guardrail that calls a webhook, continues, and its result reaches the person in a message.
-const PATIENCE: Duration = Duration::from_secs(2);
+const DECISION_TIMEOUT: Duration = Duration::from_secs(2);
 /// The header with which Slack marks a repeated event.
 const RETRY: &str = "x-slack-retry-num";
 
@@ -94,9 +94,9 @@ async fn from_slack(state: &AppState, headers: &HeaderMap, body: Body) -> Result
     Ok((notifications, body))
 }
 
-/// Waits for a decision up to [`PATIENCE`], and returns `200` if it takes longer.
+/// Waits for a decision up to [`DECISION_TIMEOUT`], and returns `200` if it takes longer.
 async fn soon(decided: impl Future<Output = Result<()>> + Send + 'static) -> Result<StatusCode> {
-    match tokio::time::timeout(PATIENCE, tokio::spawn(decided)).await {
+    match tokio::time::timeout(DECISION_TIMEOUT, tokio::spawn(decided)).await {
         Ok(Ok(done)) => done.map(|()| StatusCode::OK),
         Ok(Err(_)) => Err(unexpected()),
         Err(_) => Ok(StatusCode::OK),

@@ -16,7 +16,7 @@ use super::ring::Ring;
 use super::run_visibility::{RunVisibility, VisibilityCache};
 use crate::clock::SharedClock;
 use crate::store::cursor::LogPlace;
-use crate::store::{self, Commits, LogFollower, LogPage, Resume, Store};
+use crate::store::{self, CommitFollower, Commits, LogPage, Resume, Store};
 use crate::token_stream::Streams;
 
 /// The name of the tail in metrics.
@@ -200,7 +200,7 @@ pub(super) struct Tail {
     skipped: Option<(Instant, u64)>,
 }
 
-impl LogFollower for Tail {
+impl CommitFollower for Tail {
     type Error = store::Error;
     const TROUBLE: &'static str = "the log could not be read";
 

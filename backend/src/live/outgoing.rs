@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
 use shared::access::Principal;
-use shared::id::{RunId, Username};
-use shared::log::{Cursor, Entry, EntryKind, EventData};
+use shared::id::RunId;
+use shared::log::{Cursor, EntryKind, RightsChange};
 use shared::protocol::ServerMessage;
 use shared::review::Review;
 
@@ -30,27 +30,18 @@ pub(super) struct OutgoingEntry {
     viewers: Viewers,
     /// The outline of the review that the entry is about, as it was after the commit.
     review: Option<Arc<Review>>,
-    /// Whose sessions must check their rights because of the entry.
-    pub concerned: Option<ConcernedPerson>,
-}
-
-/// A person whose rights or sessions an entry may change.
-#[derive(Debug)]
-pub(super) struct ConcernedPerson {
-    /// `None` if unknown, so that every session must check.
-    pub username: Option<Username>,
-    /// Whether rights that were read before this entry may be outdated.
-    pub rights: bool,
+    /// The change of rights because of which sessions must check theirs.
+    pub rights_change: Option<RightsChange>,
 }
 
 impl OutgoingEntry {
     /// Prepares an entry for sending to its viewers.
     pub fn new(parsed: ParsedEntry, place: LogPlace, viewers: Viewers) -> Self {
         let ParsedEntry { entry, review } = parsed;
-        let concerned = concerned(&entry);
+        let rights_change = entry.event.rights_change();
         let (cursor, kind, run_id) = (entry.cursor.clone(), entry.event.kind, entry.event.run_id);
         let frame = text(&ServerMessage::Entry(entry));
-        Self { place, cursor, kind, run_id, frame, viewers, review, concerned }
+        Self { place, cursor, kind, run_id, frame, viewers, review, rights_change }
     }
 
     /// Returns the outline of the review that the entry is about.
@@ -73,27 +64,4 @@ impl OutgoingEntry {
 pub(super) fn text(message: &ServerMessage) -> Utf8Bytes {
     // Every message is made of strings, numbers and JSON values with string keys, which cannot fail to serialise.
     serde_json::to_string(message).unwrap_or_default().into()
-}
-
-/// Returns whose rights or sessions an entry may change.
-fn concerned(entry: &Entry) -> Option<ConcernedPerson> {
-    let event = &entry.event;
-    // Entries of runs and reviews change the rights of nobody, and are many.
-    if event.run_id.is_some() || event.review_id.is_some() {
-        return None;
-    }
-    let (username, rights) = match event.read() {
-        Some(EventData::UserUpdated(changed)) => {
-            let rights = changed.concerns_rights();
-            (Some(changed.username), rights)
-        }
-        Some(EventData::DeputyNamed(named) | EventData::DeputyRemoved(named)) => (Some(named.deputy), true),
-        Some(EventData::SessionEnded(ended)) => (Some(ended.username), false),
-        // Without an owner, in entries of older versions, it is anyone's.
-        Some(EventData::TokenRevoked(revoked)) => (revoked.owner, false),
-        Some(_) => return None,
-        // An entry that this version cannot read may change anyone's rights.
-        None => (None, true),
-    };
-    Some(ConcernedPerson { username, rights })
 }

@@ -8,7 +8,7 @@ use futures::{Sink, SinkExt, Stream, StreamExt};
 use indexmap::IndexSet;
 use shared::error::Code;
 use shared::id::{ReviewId, Username};
-use shared::log::Cursor;
+use shared::log::{ChangedRights, Cursor, RightsChange};
 use shared::protocol::{ClientMessage, ServerMessage, Topic};
 use tokio::time::{Instant, timeout};
 
@@ -17,7 +17,7 @@ use super::close_reason::{CloseReason, MAX_MESSAGE, clip, too_large, unreadable}
 use super::count::{self, Counted};
 use super::followed_streams::{self, FollowedStreams};
 use super::hub::{HubHandle, Listening};
-use super::outgoing::{ConcernedPerson, OutgoingEntry, text};
+use super::outgoing::{OutgoingEntry, text};
 use super::replay::{Follower, ReplayPlace, Replayed};
 use super::request::{self, FrameError};
 use super::snapshot::Snapshot;
@@ -261,14 +261,14 @@ where
                 let replayed = self.follower.replays();
                 let mut frames = Vec::new();
                 for published in &entries {
-                    if let Some(ConcernedPerson { username, rights }) = &published.concerned {
-                        if username.as_ref().is_some_and(|name| !self.rests_on(name)) {
+                    if let Some(RightsChange { person, what }) = &published.rights_change {
+                        if person.as_ref().is_some_and(|name| !self.rests_on(name)) {
                             continue;
                         }
                         self.send(frames.drain(..)).await?;
                         let changed = Box::pin(self.refresh()).await?;
                         // In a replay, rights that this entry changed were current from the start: `changed` is false.
-                        if changed || (replayed && *rights) {
+                        if changed || (replayed && *what != ChangedRights::Credentials) {
                             self.stale = true;
                             return self.resync(true).await;
                         }

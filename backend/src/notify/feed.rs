@@ -13,7 +13,7 @@ use super::Outlets;
 use super::plan::{self, Notice, OVER, update};
 use super::recipients::{self, Recipient};
 use crate::clock::SharedClock;
-use crate::store::{self, DeliveryKind, LogFollower, LogPage, NewDelivery, Resume, Store};
+use crate::store::{self, CommitFollower, DeliveryKind, LogPage, NewDelivery, Resume, Store};
 
 /// The feeder's name in metrics.
 const READER: &str = "notifications";
@@ -47,7 +47,7 @@ pub(super) struct Feeder {
     is_elsewhere: bool,
 }
 
-impl LogFollower for Feeder {
+impl CommitFollower for Feeder {
     type Error = store::Error;
     const TROUBLE: &'static str = "could not create notifications from the log";
 

@@ -80,7 +80,7 @@ pub struct Options {
     pub settings: NotificationSettings,
     /// The secrets of the channels.
     pub secrets: NotificationSecrets,
-    /// The address of the console, used if the settings have none.
+    /// The URL of the console, without a slash at the end.
     pub url: String,
     /// The wait after the first failure; after each further one, it is three times as long.
     pub first_wait: Duration,
@@ -106,7 +106,7 @@ struct Outlets {
     callbacks: Option<Callbacks>,
     slack: Option<Slack>,
     mailer: Option<Mailer>,
-    /// The address of the console, without a slash at the end.
+    /// The URL of the console, without a slash at the end.
     url: String,
 }
 
@@ -120,7 +120,7 @@ impl Outlets {
             callbacks: Callbacks::new(secrets)?,
             slack: settings.slack.map(|slack| Slack::new(&slack, secrets)).transpose()?,
             mailer: settings.smtp.map(|smtp| Mailer::new(&smtp, secrets)).transpose()?,
-            url: settings.url.unwrap_or(url).trim_end_matches('/').to_owned(),
+            url,
         })
     }
 

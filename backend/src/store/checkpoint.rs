@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Inner;
 use super::db::Sql;
 use super::driver_error::DriverError;
-use super::follow::{LogFollower, Resume, follow};
+use super::follow::{CommitFollower, Resume, follow};
 
 /// Moves the write-ahead log after commits, until the store is closed.
 pub(super) async fn run(inner: Arc<Inner>) {
@@ -17,7 +17,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
 
 struct WalCheckpoint(Arc<Inner>);
 
-impl LogFollower for WalCheckpoint {
+impl CommitFollower for WalCheckpoint {
     type Error = DriverError;
     const TROUBLE: &'static str = "the write-ahead log could not be moved into the database";
     const POLL: Duration = Duration::MAX;

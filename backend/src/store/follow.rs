@@ -1,11 +1,12 @@
-//! Following the log: the work that happens after commits, in the background. Followers make frames for sockets,
-//! deliveries, the index, seals and erasures. This module owns when a follower works (at once while there is more,
-//! after a rest, after commits), how it stops, and how a cursor that servers share is moved.
+//! The work that happens after commits, in the background. Most followers read the log: they make frames for sockets,
+//! deliveries, the index, seals and erasures. Others look at what is there now, such as the gauge of pending reviews.
+//! This module owns when a follower works (at once while there is more, after a rest, after commits), how it stops, and
+//! how a cursor that servers share is moved.
 //!
-//! Intended differences stay with each follower. They read different forms of the rows: decoded entries, whole blocks
-//! of numbers, or the bytes to seal. They also store their places differently: sockets in memory, deliveries and the
-//! index in the transaction that stores their results ([`Conn::move_place`]), and the sealer in its newest seal, whose
-//! number only one server gets.
+//! Intended differences stay with each follower of the log. They read different forms of the rows: decoded entries,
+//! whole blocks of numbers, or the bytes to seal. They also store their places differently: sockets in memory,
+//! deliveries and the index in the transaction that stores their results ([`Conn::move_place`]), and the sealer in its
+//! newest seal, whose number only one server gets.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub enum Resume {
     Now,
     /// After this time.
     After(Duration),
-    /// After the next commit, since everything was read.
+    /// After the next commit, since nothing is left to do.
     OnCommit,
 }
 
@@ -41,8 +42,8 @@ impl Resume {
     }
 }
 
-/// A follower of the log.
-pub trait LogFollower: Send {
+/// A piece of work that continues after commits.
+pub trait CommitFollower: Send {
     /// The error of a step.
     type Error: Display;
     /// The message for the server's log when a step fails.
@@ -62,7 +63,11 @@ pub trait LogFollower: Send {
 
 /// Runs a follower until the stop, or until the store is closed. A stop cancels the running step. `commits` comes from
 /// [`Store::commits`](super::Store::commits).
-pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receiver<Commits>, stop: CancellationToken) {
+pub async fn follow<F: CommitFollower>(
+    mut follower: F,
+    mut commits: watch::Receiver<Commits>,
+    stop: CancellationToken,
+) {
     let mut pace = TokenBucket::new(AT_ONCE, READ_INTERVAL);
     let work = async {
         loop {

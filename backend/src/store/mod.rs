@@ -107,7 +107,7 @@ pub use delivery_kind::{DeliveryEvent, DeliveryKind};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
 pub use error::{Error, Kind};
-pub use follow::{LogFollower, Resume, follow};
+pub use follow::{CommitFollower, Resume, follow};
 pub use leases::{Lease, NextReady, Progress, WorkTable};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
@@ -117,7 +117,6 @@ pub use retries::{ExponentialBackoff, with_retries};
 pub use row_mac::{Authenticity, RowKey, RowKeys, Stored as RowContent};
 pub use runs::FoundRun;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
-pub use shared::grant::LONGEST as LONGEST_GRANT;
 pub use statistics::TooMuch;
 pub use tasks::{Room, SUSPECT};
 pub use users::Standing;
@@ -154,7 +153,7 @@ pub struct Options {
 impl Options {
     /// Creates options with the defaults for everything else.
     pub fn new(url: String, clock: SharedClock) -> Self {
-        let (env, longest_grant) = (Arc::default(), LONGEST_GRANT);
+        let (env, longest_grant) = (Arc::default(), shared::grant::LONGEST);
         Self { url, clock, readers: 4, env, longest_grant, access: OpenMode::Write, row_keys: None, index_log: true }
     }
 }

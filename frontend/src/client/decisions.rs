@@ -12,7 +12,7 @@ use shared::error::{Code, Mistake, Problem};
 use shared::id::ReviewId;
 use shared::review::Review;
 
-use super::http::PATIENCE;
+use super::http::REQUEST_TIMEOUT;
 use super::workspace::Workspace;
 use super::{locks, storage};
 use crate::state::drafts::Draft;
@@ -159,7 +159,7 @@ impl Workspace {
             }
             let Some(owner) = self.owner() else { return Ok(false) };
             let name = outbox::lock_name(&owner);
-            let (free, patience) = (pin!(locks::wait_until_free(&name)), TimeoutFuture::new(PATIENCE));
+            let (free, patience) = (pin!(locks::wait_until_free(&name)), TimeoutFuture::new(REQUEST_TIMEOUT));
             match select(free, patience).await {
                 Either::Left((Some(()), _)) => {}
                 // Without locks, nobody knows of other tabs. They have been told, so they send what they hold.

@@ -9,7 +9,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
 /// How long the program waits for the responses before it starts without them, in milliseconds.
-const PATIENCE: u32 = 1000;
+const EARLY_TIMEOUT: u32 = 1000;
 
 /// Waits for the pending responses, so that the page is built and painted once, not first without a name and then
 /// without rows.
@@ -19,7 +19,7 @@ pub async fn answers() {
     let under_way = all.iter().filter_map(|answer| answer.dyn_into::<js_sys::Promise>().ok());
     let answered = join_all(under_way.map(JsFuture::from)).boxed_local();
     // Whoever takes a response learns whether it failed.
-    select(answered, TimeoutFuture::new(PATIENCE)).await;
+    select(answered, TimeoutFuture::new(EARLY_TIMEOUT)).await;
 }
 
 /// Returns the finished or pending response to a `GET` of this path. None if it was not requested or failed: a new

@@ -25,7 +25,7 @@ pub struct Outline {
 
 /// How long a request may take, in milliseconds; longer than the server allows one to take. Without it, a server that
 /// never answers, or a network that loses the answer, would block the page for ever.
-pub const PATIENCE: u32 = 45_000;
+pub const REQUEST_TIMEOUT: u32 = 45_000;
 
 /// The message for a request that took longer.
 const TOO_LATE: &str = "The server did not answer in time.";
@@ -59,7 +59,7 @@ impl Transport for FetchTransport {
         {
             return Ok(HttpResponse { status: 200, body });
         }
-        let patience = web_sys::AbortSignal::timeout_with_u32(PATIENCE);
+        let patience = web_sys::AbortSignal::timeout_with_u32(REQUEST_TIMEOUT);
         let mut builder = RequestBuilder::new(&request.path)
             .method(method)
             .abort_signal(Some(&patience))

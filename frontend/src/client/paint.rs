@@ -6,7 +6,7 @@ use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::request_animation_frame;
 
 /// The longest wait for a paint, in milliseconds: a tab in the background paints nothing.
-const PATIENCE: u32 = 250;
+const PAINT_TIMEOUT: u32 = 250;
 
 /// Waits until the current page is painted.
 pub async fn after_paint() {
@@ -18,7 +18,7 @@ pub async fn after_paint() {
             let _ = sender.send(());
         });
     });
-    select(painted, TimeoutFuture::new(PATIENCE)).await;
+    select(painted, TimeoutFuture::new(PAINT_TIMEOUT)).await;
     // Continue outside that frame, so that it is painted soon too.
     TimeoutFuture::new(0).await;
 }

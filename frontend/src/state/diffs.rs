@@ -9,7 +9,7 @@ use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{Change as Changed, ChangeTag, DiffOp, DiffTag, DiffableStr, Instant, diff_ratio};
 
 /// The time limit for one diff. When it is over, `similar` returns a coarser result.
-const PATIENCE: Duration = Duration::from_millis(150);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(150);
 /// The least similarity, from 0 to 1, at which replaced lines count as changed. Below it they are unrelated, and no
 /// words in them are marked.
 const ALIKE: f32 = 0.5;
@@ -87,7 +87,7 @@ fn changes<'a>(
 }
 
 fn deadline() -> Option<Instant> {
-    Instant::now().checked_add(PATIENCE)
+    Instant::now().checked_add(DIFF_TIMEOUT)
 }
 
 /// Compares two texts by words. A space between two changed words belongs to the change, so that a changed sentence

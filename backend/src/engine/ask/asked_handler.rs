@@ -1,14 +1,16 @@
 //! A question while a handler is asked: what the handler and people see of it, and how the asking ends.
 
+use shared::decision::Via;
 use shared::error::RunError;
 use shared::id::{ReviewId, TaskId};
 use shared::log::ReviewChange;
-use shared::review::{AskedHandler, Review};
+use shared::review::{Advice, AskedHandler, Review};
 use shared::run::Step;
 
 use super::asking::Asking;
 use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question, Subject};
+use crate::limits::MAX_REASON;
 
 impl Builder<'_> {
     /// Returns the review of a question: the pending one, or else as it would be opened now.
@@ -63,6 +65,21 @@ impl Builder<'_> {
         let place = self.state.questions.iter().position(|question| question.review == review)?;
         let step = self.state.step_of(&self.state.questions[place].subject).cloned()?;
         Some((self.state.questions.remove(place), step))
+    }
+
+    /// Puts a question back whose handler is asked again, in this visit.
+    pub(super) fn put_back(&mut self, question: Question, step: Step) {
+        let branch = question.subject.branch().and_then(|branch| self.state.branches.get_mut(&branch));
+        if let Some(own) = branch.and_then(|branch| branch.phase.step_mut()) {
+            *own = step;
+        }
+        self.state.questions.push(question);
+    }
+
+    /// Creates the advice of a handler that gives this reason.
+    pub(super) fn advice(&self, by: String, via: Via, reason: &str) -> Advice {
+        let reason = reason.chars().take(MAX_REASON).collect();
+        Advice { by, via, at: self.now, verdict: None, reason, changes: None, answer: None }
     }
 
     /// Ends the timer and the task of the handler that was asked.

@@ -5,7 +5,7 @@
 use shared::decision::Via;
 use shared::definition::{Handler, SlackHandler};
 use shared::error::RunError;
-use shared::review::{Advice, AskedHandler};
+use shared::review::AskedHandler;
 
 use super::asking::{Asking, HandlerOutcome};
 use super::content::handlers;
@@ -34,8 +34,6 @@ impl Builder<'_> {
             Some(Handler::Slack(slack)) => slack.channel.clone(),
             _ => "a channel".to_owned(),
         };
-        let reason = "Nobody there has decided in time.".to_owned();
-        let (at, verdict, changes, answer) = (self.now, None, None, None);
-        HandlerOutcome::Passes(Advice { by, via: Via::Slack, at, verdict, reason, changes, answer })
+        HandlerOutcome::Passes(self.advice(by, Via::Slack, "Nobody there has decided in time."))
     }
 }

@@ -29,8 +29,6 @@ use crate::flow::check_value;
 const NAME: &str = "judge";
 /// The maximum number of turns until its answer can be read.
 const MAX_TURNS: u32 = 3;
-/// The longest reason that is kept, in characters: a reviewer reads it beside everything else.
-const MAX_REASON: usize = 2_000;
 /// The maximum length of the run's history that a judge is told, in bytes.
 const MAX_HISTORY: usize = 64 * 1024;
 
@@ -93,10 +91,7 @@ impl Builder<'_> {
             Err(mistakes) => Err(format!("Its answer is not valid: {mistakes}.")),
         };
         let digest = std::mem::take(digest);
-        let Question { subject, handler, pending, .. } = &question;
-        let asking =
-            Asking { review, subject: subject.clone(), handler: *handler, advice: Vec::new(), pending: *pending };
-        let now = self.review_to_show(&asking).ok().filter(|now| now.digest == digest);
+        let now = self.review_to_show(&question.clone().into()).ok().filter(|now| now.digest == digest);
         let handler_outcome = match (read, judge, now) {
             (Ok(_), _, None) => self.unable(judge, "The content changed while it was judged."),
             (Ok(verdict), Some(judge), Some(review)) => self.weigh(judge, &review, &question.subject, verdict),
@@ -110,15 +105,15 @@ impl Builder<'_> {
         let approval = Approval::Judge { said: Box::new(said.clone()), digest: review.digest.clone() };
         let Judged { approved, confidence, reasoning, modifications } = said;
         let verdict = Judgement { approved, confidence, threshold: judge.threshold() };
-        let reason: String = reasoning.trim().chars().take(MAX_REASON).collect();
         let JudgedChanges { changes: mut modified, output } = modifications;
         let laid_over = if output.is_empty() { Ok(()) } else { change_output(review, &mut modified, output) };
         let changes = Some(modified.clone()).filter(|changes| !changes.is_empty());
-        let advice = Advice { changes, ..self.advice(&judge.model, Some(verdict), reason.clone()) };
+        let advice = self.advice(judge.model.clone(), Via::Judge, reasoning.trim());
+        let advice = Advice { changes, verdict: Some(verdict), ..advice };
         if confidence < verdict.threshold {
             return HandlerOutcome::Passes(advice);
         }
-        let reason = Some(reason).filter(|reason| !reason.is_empty());
+        let reason = Some(advice.reason.clone()).filter(|reason| !reason.is_empty());
         let fitting =
             laid_over.and_then(|()| self.fit_yes_or_no(review, subject, approved, reason, &modified, Via::Judge));
         match fitting {
@@ -154,11 +149,7 @@ impl Builder<'_> {
         conversation.tries += 1;
         let kind = TaskKind::Model { turn: conversation.turn };
         self.retry(task, &mut step, kind, true, due_at, &error);
-        let branch = question.subject.branch().and_then(|branch| self.state.branches.get_mut(&branch));
-        if let Some(own) = branch.and_then(|branch| branch.phase.step_mut()) {
-            *own = step;
-        }
-        self.state.questions.push(question);
+        self.put_back(question, step);
         None
     }
 
@@ -170,11 +161,7 @@ impl Builder<'_> {
     /// Passes on from a judge that cannot decide, for this reason.
     fn unable(&self, judge: Option<&Judge>, why: &str) -> HandlerOutcome {
         let by = judge.map_or(NAME, |judge| judge.model.as_str());
-        HandlerOutcome::Passes(self.advice(by, None, why.chars().take(MAX_REASON).collect()))
-    }
-
-    fn advice(&self, by: &str, verdict: Option<Judgement>, reason: String) -> Advice {
-        Advice { by: by.to_owned(), via: Via::Judge, at: self.now, verdict, reason, changes: None, answer: None }
+        HandlerOutcome::Passes(self.advice(by.to_owned(), Via::Judge, why))
     }
 
     /// Returns what has happened in the run so far, as a judge is told it. If it is too long, the oldest parts are left

@@ -24,8 +24,6 @@ use crate::flow::{Compiled, host_of};
 
 /// The time limit of a function, the same as the default of a judge. Whatever takes longer is for a reviewer.
 const FUNCTION_TIMEOUT: Span = Span::secs(300);
-/// The longest reason that is kept, in characters: a reviewer reads it beside everything else.
-const MAX_REASON: usize = 2_000;
 
 impl Builder<'_> {
     /// Asks a program.
@@ -157,11 +155,7 @@ impl Builder<'_> {
         *tries += 1;
         let error = failure(why.code, &step.node, &why.message);
         self.retry(*task, &mut step, TaskKind::Ask { review }, true, due_at, &error);
-        let branch = question.subject.branch().and_then(|branch| self.state.branches.get_mut(&branch));
-        if let Some(own) = branch.and_then(|branch| branch.phase.step_mut()) {
-            *own = step;
-        }
-        self.state.questions.push(question);
+        self.put_back(question, step);
         None
     }
 
@@ -204,8 +198,7 @@ impl Builder<'_> {
 
     fn said(&self, question: &Question, reason: &str) -> Advice {
         let (by, via) = name(self.program_at(question));
-        let reason = reason.chars().take(MAX_REASON).collect();
-        Advice { by, via, at: self.now, verdict: None, reason, changes: None, answer: None }
+        self.advice(by, via, reason)
     }
 
     fn program_at(&self, question: &Question) -> Option<&Handler> {

@@ -143,8 +143,8 @@ impl Play {
         assert_eq!(of_calls.iter().collect::<BTreeSet<_>>().len(), of_calls.len(), "a call is asked about twice");
         let mut alive: BTreeSet<StepId> = BTreeSet::new();
         for (number, branch) in &state.branches {
-            let tasks = state.tasks_of(*number);
-            expected.extend(tasks.iter().map(|(task, _)| *task));
+            let tasks = tasks_of(state, *number);
+            expected.extend(&tasks);
             alive.extend(branch.phase.step().map(|step| step.id));
             let asked = state.questions_of(*number).count();
             let waits = !tasks.is_empty() || asked > 0;
@@ -224,9 +224,17 @@ impl Play {
             }
         }
         if !over {
-            let working = state.branches.keys().any(|number| !state.tasks_of(*number).is_empty());
+            let working = state.branches.keys().any(|number| !tasks_of(state, *number).is_empty());
             let waiting = summary(state).status == RunStatus::WaitingForHuman;
             assert_eq!(waiting, !working);
         }
     }
+}
+
+/// Returns the tasks that are due, running or retrying for a branch: its own calls, and those to handlers of its
+/// questions.
+fn tasks_of(state: &RunState, branch: u32) -> Vec<TaskId> {
+    let own = state.branches[&branch].phase.tasks();
+    let asked = state.questions_of(branch).filter_map(question::Question::task);
+    own.into_iter().chain(asked).map(|(task, _)| task).collect()
 }

@@ -8,7 +8,7 @@ use super::super::hub::Tail;
 use super::super::replay::{Follower, ReplayPlace, Replayed};
 use super::*;
 use crate::store::tests::support::{World, launch};
-use crate::store::{LogFollower as _, Resume};
+use crate::store::{CommitFollower as _, Resume};
 use crate::token_stream::Chunk;
 
 /// Starts a hub with this limit of replays, over a log with entries.

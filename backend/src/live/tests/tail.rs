@@ -3,7 +3,7 @@
 use super::super::hub::Tail;
 use super::*;
 use crate::store::tests::support::{World, on_both};
-use crate::store::{LogFollower as _, Resume};
+use crate::store::{CommitFollower as _, Resume};
 
 on_both! { only_rows_of_no_run_are_a_reason_to_read_without_listeners }
 

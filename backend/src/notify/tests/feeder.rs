@@ -1,7 +1,7 @@
 //! The place in the log up to which deliveries were made.
 
 use super::*;
-use crate::store::LogFollower as _;
+use crate::store::CommitFollower as _;
 use crate::store::tests::support::on_both;
 
 on_both! {

@@ -15,7 +15,7 @@ use super::{eventually, settings, start};
 use crate::clock::Clock as _;
 use crate::engine::Input;
 use crate::notify::tests::choose;
-use crate::store::LogFollower as _;
+use crate::store::CommitFollower as _;
 use crate::store::tests::support::{World, actor, decide, on_both, person};
 use crate::store::{Change, Operation, Resume, UserChange};
 

@@ -21,9 +21,12 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 /// The secret that replaces [`SECRET`]; the settings name both.
 const NEXT_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
+/// The URL of the console.
+const URL: &str = "https://desk.example";
+
 /// Reads settings as they are in the file, under `[notifications]`; receivers are on loopback.
 fn settings(toml: &str) -> NotificationSettings {
-    let whole = format!("url = \"https://desk.example/\"\nallowed_hosts = [\"127.0.0.1\"]\n{toml}");
+    let whole = format!("allowed_hosts = [\"127.0.0.1\"]\n{toml}");
     toml::from_str(&whole).expect("the settings hold")
 }
 
@@ -34,7 +37,7 @@ fn secrets() -> NotificationSecrets {
 
 fn options(world: &World, store: &Store, settings: &NotificationSettings) -> Options {
     let clock: SharedClock = world.clock.clone();
-    let options = Options::new(store.clone(), clock, settings.clone(), secrets(), "http://unused".to_owned());
+    let options = Options::new(store.clone(), clock, settings.clone(), secrets(), URL.to_owned());
     Options { first_wait: Duration::from_millis(20), ..options }
 }
 
@@ -44,7 +47,7 @@ async fn start(world: &World, settings: &NotificationSettings) -> NotifierHandle
 
 /// A feeder without a sender: deliveries wait.
 async fn feeder(world: &World, settings: &NotificationSettings) -> Feeder {
-    let outlets = Outlets::new(settings.clone(), &secrets(), String::new()).expect("the settings hold");
+    let outlets = Outlets::new(settings.clone(), &secrets(), URL.to_owned()).expect("the settings hold");
     let clock: SharedClock = world.clock.clone();
     Feeder::new(world.store.clone(), clock, Arc::new(outlets), watch::Sender::new(())).await.expect("reads")
 }

@@ -14,7 +14,7 @@ use super::super::feed::Feeder;
 use super::{NEXT_SECRET, SECRET, eventually, feeder, settings, start};
 use crate::standard_webhooks;
 use crate::store::tests::support::{World, decide, on_both};
-use crate::store::{LogFollower as _, Resume};
+use crate::store::{CommitFollower as _, Resume};
 
 on_both! {
     a_program_that_fails_first_is_told_again_under_the_same_id,

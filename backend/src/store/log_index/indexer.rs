@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::super::db::{Arg, Conn, Sql, on_blocking_thread};
-use super::super::follow::{LogFollower, Resume, follow};
+use super::super::follow::{CommitFollower, Resume, follow};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
 use super::super::page_bytes::LOG_READ;
@@ -61,7 +61,7 @@ struct Indexer {
     indexed_to: Option<i64>,
 }
 
-impl LogFollower for Indexer {
+impl CommitFollower for Indexer {
     type Error = Error;
     const TROUBLE: &'static str = "the log could not be indexed";
     const POLL: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use crate::store::cursor::LogPlace;
 use crate::store::db::Sql;
 use crate::store::log::{RowsOf, page_of};
 use crate::store::seals::between;
-use crate::store::{Committed, Error, Form, LogFollower, Resume, Store, follow, open};
+use crate::store::{CommitFollower, Committed, Error, Form, Resume, Store, follow, open};
 
 on_both! {
     a_reader_misses_nothing_while_many_write,
@@ -179,12 +179,16 @@ async fn a_snapshot_and_its_place_are_of_one_moment(world: World) {
 
 async fn another_process_is_woken(world: World) {
     let other = world.another().await;
-    // The first poll only records where the log ends.
-    tokio::time::sleep(Duration::from_millis(1500)).await;
     let mut commits = other.commits();
     commits.mark_unchanged();
-    world.launch("hello").await;
-    tokio::time::timeout(Duration::from_secs(5), commits.changed()).await.expect("it is woken").expect("it lives");
+    // Until it listens and has polled once, it does not notice commits of others.
+    let woken = async {
+        while !commits.has_changed().expect("it lives") {
+            world.launch("hello").await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), woken).await.expect("it is woken");
     other.close().await;
 }
 
@@ -282,7 +286,7 @@ struct Reader {
     read: watch::Sender<Cursor>,
 }
 
-impl LogFollower for Reader {
+impl CommitFollower for Reader {
     type Error = Error;
     const TROUBLE: &'static str = "the log could not be read";
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use leptos::prelude::*;
+use shared::account::MIN_PASSWORD;
 use shared::api::{NewUser, User, UserPatch};
 use shared::error::{Code, Mistake, Problem};
 use shared::id::Username;
@@ -14,9 +15,6 @@ use crate::client::{Session, use_api};
 use crate::components::button::Button;
 use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
-
-/// The minimum length of a password.
-const MIN_PASSWORD: usize = 12;
 
 /// The form. `user` is the person to change; `None` for a new one.
 #[component]
