@@ -137,7 +137,7 @@ impl ReviewerLoop {
             }
         }
         if !anybody && !self.served && review.expires_at.is_none() && review.kind.blocks() {
-            let why = if review.decisions.is_empty() {
+            let why = if review.votes().is_empty() {
                 format!("no reviewer here may decide it; it is for {}", wanted(&review))
             } else {
                 "it needs more votes than there are reviewers here".to_owned()

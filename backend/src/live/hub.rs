@@ -13,7 +13,7 @@ use super::count::Counter;
 use super::outgoing::OutgoingEntry;
 use super::parsed_entry::ParsedEntry;
 use super::ring::Ring;
-use super::run_visibility::{RunVisibility, VisibilityCache};
+use super::run_visibility::{RunVisibility, Viewers, VisibilityCache};
 use crate::clock::SharedClock;
 use crate::store::cursor::LogPlace;
 use crate::store::{self, CommitFollower, Commits, LogPage, Resume, Store};
@@ -182,11 +182,22 @@ impl HubState {
     async fn publish(&self, entries: Vec<ParsedEntry>) -> Result<Vec<Arc<OutgoingEntry>>, store::Error> {
         let mut published = Vec::with_capacity(entries.len());
         for entry in entries {
-            let viewers = self.visibility.viewers(&entry).await?;
+            let viewers = if_readable(self.visibility.viewers(&entry).await)?.unwrap_or(Viewers::Nobody);
             let place = self.place(&entry.entry.cursor)?;
             published.push(Arc::new(OutgoingEntry::new(entry, place, viewers)));
         }
         Ok(published)
+    }
+}
+
+/// Returns `None` if what decides who may see an entry cannot be read, which must not hold up all other entries.
+fn if_readable<T>(read: Result<T, store::Error>) -> Result<Option<T>, store::Error> {
+    match read {
+        Err(error @ store::Error::Stored(_)) => {
+            tracing::error!(%error, "nobody is told of an entry of the log");
+            Ok(None)
+        }
+        read => read.map(Some),
     }
 }
 
@@ -222,7 +233,7 @@ impl CommitFollower for Tail {
             let entry = ParsedEntry::new(entry);
             // Learns from the whole page first: whoever may decide a run's first review may see the start of that run
             // too.
-            self.shared.visibility.learn(&entry).await?;
+            if_readable(self.shared.visibility.learn(&entry).await)?;
             parsed.push(entry);
         }
         let published = self.shared.publish(parsed).await?;

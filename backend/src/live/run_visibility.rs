@@ -88,7 +88,7 @@ pub(super) enum Viewers {
     Run(Arc<RunVisibility>),
     /// The actor, and admins.
     Actor(Option<Username>),
-    /// Nobody: the review or run no longer exists.
+    /// Nobody: the review or run no longer exists, or cannot be read.
     Nobody,
 }
 

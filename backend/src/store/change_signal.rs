@@ -12,13 +12,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sqlx::postgres::PgListener;
+use sqlx::postgres::{PgListener, PgNotification};
+use sqlx::{Acquire, Connection as _};
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::cursor::LogPlace;
 use super::db::{Conn, Db, Sql};
 use super::driver_error::DriverError;
+use super::postgres::{PING, in_time};
 use super::recent_rows::RecentRows;
 use super::{Error, Inner, stream_relay};
 use crate::token_bucket::TokenBucket;
@@ -31,6 +33,8 @@ const NO_TASKS: &str = " no-tasks";
 const OF_RUNS: &str = " of-runs";
 /// The interval at which the database is polled.
 const POLL: Duration = Duration::from_secs(1);
+/// The time without a notice after which the connection that listens is checked.
+const SILENCE: Duration = Duration::from_secs(30);
 /// The number of notices, or steps of a follower, that need not wait after a pause.
 pub(super) const AT_ONCE: u32 = 16;
 /// The interval between notices while this process keeps committing.
@@ -228,12 +232,23 @@ async fn listen_once(inner: &Inner) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect(&inner.url).await?;
     listener.listen_all([CHANNEL, stream_relay::CHANNEL]).await?;
     loop {
-        let notice = listener.recv().await?;
+        let notice = next_notice(&mut listener, SILENCE).await?;
         if notice.channel() == stream_relay::CHANNEL {
             stream_relay::receive(inner, notice.payload());
         } else if let Some(news) = inner.signal.news_in(notice.payload()) {
             inner.signal.noticed(&inner.recent, news, true);
         }
+    }
+}
+
+/// Returns the next notice. A connection that the network lost is as silent as one without notices, so after some silence
+/// it must answer a ping; if it does not, this fails, and another one has to be opened.
+async fn next_notice(listener: &mut PgListener, silence: Duration) -> Result<PgNotification, sqlx::Error> {
+    loop {
+        if let Ok(notice) = timeout(silence, listener.recv()).await {
+            return notice;
+        }
+        in_time(PING, async { Acquire::acquire(&mut *listener).await?.ping().await }).await?;
     }
 }
 
@@ -263,7 +278,47 @@ fn report(error: &impl std::fmt::Display) {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
     use super::*;
+    use crate::store::testing::Database;
+
+    #[tokio::test]
+    async fn a_connection_that_the_network_lost_is_not_listened_to_for_ever() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("postgres://postgres@{}/test?sslmode=disable", server.local_addr().unwrap());
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let lost = Arc::clone(&is_lost);
+        tokio::spawn(async move {
+            let (mut conn, _) = server.accept().await.unwrap();
+            let mut message = [0; 1024];
+            // As PostgreSQL does, it accepts the session, and then says after each message that it is ready.
+            conn.write_all(b"R\0\0\0\x08\0\0\0\0").await.unwrap();
+            while matches!(conn.read(&mut message).await, Ok(1..)) {
+                if !lost.load(Ordering::SeqCst) {
+                    conn.write_all(b"Z\0\0\0\x05I").await.unwrap();
+                }
+            }
+        });
+        let mut listener = PgListener::connect(&url).await.unwrap();
+        is_lost.store(true, Ordering::SeqCst);
+        tokio::time::pause();
+        let notice = next_notice(&mut listener, SILENCE).await;
+        assert!(matches!(&notice, Err(sqlx::Error::Io(error)) if error.kind() == std::io::ErrorKind::TimedOut));
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_only_silent_is_kept() {
+        let Some(database) = Database::postgres().await.unwrap() else { return };
+        let mut listener = PgListener::connect(&database.url).await.unwrap();
+        listener.listen(CHANNEL).await.unwrap();
+        let mut notice = Box::pin(next_notice(&mut listener, Duration::from_millis(1)));
+        // In this time, the connection is checked many times.
+        assert!(timeout(Duration::from_millis(100), &mut notice).await.is_err());
+        database.execute("NOTIFY countersign, 'news'").await.unwrap();
+        assert_eq!(notice.await.unwrap().payload(), "news");
+    }
 
     #[test]
     fn others_are_notified_of_news_once_and_no_process_notifies_itself() {

@@ -17,7 +17,7 @@ const STATEMENT: Duration = Duration::from_secs(20);
 /// The time limit for rolling back and returning a connection to the pool.
 const GIVE_BACK: Duration = Duration::from_secs(5);
 /// The time limit for an idle connection to answer a ping.
-const PING: Duration = Duration::from_secs(2);
+pub(super) const PING: Duration = Duration::from_secs(2);
 
 /// READ COMMITTED: statements after the run's lock see what the run's last commit wrote.
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
@@ -135,8 +135,13 @@ impl Drop for PostgresSession {
 
 /// Whether an idle connection still answers.
 pub(super) async fn is_alive(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    match timeout(PING, conn.ping()).await {
-        Ok(alive) => alive.map(|()| true),
-        Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
-    }
+    in_time(PING, conn.ping()).await.map(|()| true)
+}
+
+/// Awaits a call of the driver for at most this time.
+pub(super) async fn in_time<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    timeout(limit, call).await.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())))
 }

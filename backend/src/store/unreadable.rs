@@ -1,14 +1,16 @@
 //! Replacements for rows that cannot be read: the content of their columns, marked as unreadable. They let lists, pages
-//! and exports show the other rows.
+//! and exports show the other rows. A column may have a word that only later versions know, which have written the row;
+//! a neutral one is shown instead.
 
 use serde_json::error::Category;
 use serde_json::json;
 use shared::access::ADMIN;
+use shared::definition::Severity;
 use shared::error::FlowCode;
 use shared::id::RunId;
 use shared::log::{Event, EventData, Unreadable};
-use shared::review::Review;
-use shared::run::{RunSummary, Step};
+use shared::review::{Review, ReviewKind, ReviewStatus};
+use shared::run::{RunStatus, RunSummary, Step};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
@@ -34,8 +36,9 @@ const RUN_COLUMNS: usize = 5;
 pub(super) fn run(row: &Row, at: usize, error: &Error) -> Result<RunSummary, Error> {
     let created_at = Timestamp(row.int(at + 4)?);
     let flow = row.text(at + 1)?;
+    let status = RunStatus::of_word(&row.text(at + 2)?).unwrap_or(RunStatus::Running);
     let shown = json!({
-        "id": row.uuid(at)?, "flow": flow, "title": flow, "version": 0, "status": row.text(at + 2)?, "revision": 0,
+        "id": row.uuid(at)?, "flow": flow, "title": flow, "version": 0, "status": status, "revision": 0,
         "requested_by": row.text(at + 3)?, "created_at": created_at, "updated_at": created_at, "error": failure(error),
     });
     typed("the columns of a run", shown)
@@ -70,9 +73,13 @@ impl Conn {
 /// Makes a review whose body cannot be read. Only admins see it, and nobody can decide it. Its columns are [`REVIEW`],
 /// beginning at `at`.
 pub(super) fn review(row: &Row, run: Uuid, at: usize, error: &Error) -> Result<Review, Error> {
+    let kind = ReviewKind::of_word(&row.text(at + 5)?).unwrap_or(ReviewKind::Approval);
+    // Every version knows the word for pending reviews.
+    let status = ReviewStatus::of_word(&row.text(at + 2)?).unwrap_or(ReviewStatus::Resolved);
+    let severity = Severity::of_word(&row.text(at + 6)?).unwrap_or_default();
     let shown = json!({
-        "id": row.uuid(at)?, "run_id": run, "revision": 0, "digest": "", "version": 0, "kind": row.text(at + 5)?,
-        "status": row.text(at + 2)?, "severity": row.text(at + 6)?, "flow": row.text_opt(at + 1)?,
+        "id": row.uuid(at)?, "run_id": run, "revision": 0, "digest": "", "version": 0, "kind": kind,
+        "status": status, "severity": severity, "flow": row.text_opt(at + 1)?,
         "title": "This review cannot be read", "prompt": "", "problem": error.to_string(), "unreadable": true,
         "requested_by": row.text(at + 3)?, "created_at": Timestamp(row.int(at + 4)?), "reviewers": { "roles": [ADMIN] },
         "expires_at": row.int_opt(at + 7)?.map(Timestamp).filter(|due| *due < Timestamp::MAX),

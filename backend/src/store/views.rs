@@ -1,35 +1,53 @@
-//! The saved views of people.
+//! The saved views of people. Each view is read by itself: one that a later version has saved may be unreadable, and must
+//! not keep the others from being shown, or all of them from being replaced.
 
+use serde::Deserialize;
+use serde_json::Value;
 use shared::view::Views;
 
 use super::batch::Table;
 use super::db::{Conn, Row, Sql};
+use super::unreadable::reason;
 use super::{Error, Store};
 
 /// The table of people's views.
 pub(super) const VIEWS: Table = Table { name: "views", key: "username", others: "body" };
 
+/// The stored form of [`Views`].
+#[derive(Default, Deserialize)]
+struct StoredViews {
+    revision: u64,
+    views: Vec<Value>,
+}
+
 impl Store {
-    /// Returns a person's views.
+    /// Returns a person's views, without those that cannot be read.
     pub async fn views(&self, username: &str) -> Result<Views, Error> {
         let sql = Sql::new("SELECT body FROM views WHERE username = ").bind(username);
-        let row = self.inner.db.read().await?.fetch_one(sql).await?;
-        row.map(|row| views(&row, 0)).transpose().map(Option::unwrap_or_default)
+        let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(Views::default()) };
+        let StoredViews { revision, views } = stored(&row, 0)?;
+        let views = views.into_iter().filter_map(|view| serde_json::from_value(view).inspect_err(report).ok());
+        Ok(Views { revision, views: views.collect() })
     }
 }
 
 impl Conn {
-    /// Returns the views of these people.
-    pub async fn views_of<'a>(
+    /// Returns the revisions of the views of these people.
+    pub async fn view_revisions_of<'a>(
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Vec<(String, Views)>, Error> {
+    ) -> Result<Vec<(String, u64)>, Error> {
         let sql = Sql::new("SELECT username, body FROM views WHERE username IN (");
         let rows = self.fetch(sql.list(names).push(")")).await?;
-        rows.iter().map(|row| Ok((row.text(0)?, views(row, 1)?))).collect()
+        rows.iter().map(|row| Ok((row.text(0)?, stored(row, 1)?.revision))).collect()
     }
 }
 
-fn views(row: &Row, at: usize) -> Result<Views, Error> {
-    serde_json::from_str(&row.text(at)?).map_err(|error| Error::Stored(format!("saved views: {error}")))
+/// Reads stored views. What cannot be read at all is as if there were none.
+fn stored(row: &Row, at: usize) -> Result<StoredViews, Error> {
+    Ok(serde_json::from_str(&row.text(at)?).inspect_err(report).unwrap_or_default())
+}
+
+fn report(error: &serde_json::Error) {
+    tracing::error!(error = %reason(error), "a saved view cannot be read");
 }

@@ -72,9 +72,7 @@ pub fn note_label(review: &Review, beside: bool) -> String {
         Hearer::Agent => "Add a note for the agent",
         Hearer::Step => "Add a note that goes with the answer",
         Hearer::Caller => return format!("Add a note for {}", review.requested_by),
-        Hearer::Run if review.free_text && no_correction(review).is_none() => {
-            "Ask for a change, or add a note"
-        }
+        Hearer::Run if review.free_text && no_correction(review).is_none() => "Ask for a change, or add a note",
         Hearer::Run | Hearer::TakenOver | Hearer::Nobody => "Add a note for the record",
     };
     label.to_owned()

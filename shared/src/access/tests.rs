@@ -128,6 +128,20 @@ fn who_is_barred_is_told_so_also_where_votes_are_counted_without_them() {
 }
 
 #[test]
+fn a_pause_takes_nobodys_right_to_decide() {
+    let (pia, max) = (person("pia", &["reviewer"]), person("max", &["reviewer"]));
+    let deputy = standing_for("dan", &["reviewer"], std::slice::from_ref(&pia));
+    let mut asked = json!({ "reviewers": { "users": ["pia"] }, "decisions": [said("pia", None)] });
+    assert_eq!(name(&deputy, &review(&asked)), "pia");
+    asked["voting"] = json!({ "voters": ["pia"], "votes": 1, "standing": "" });
+    assert_eq!(name(&deputy, &review(&asked)), "-", "a vote that was cast is not doubled");
+    let handed_over = json!({ "reviewers": { "users": ["max"] }, "decisions": [said("pia", None)],
+        "delegations": [handed("max", "pia")] });
+    assert_eq!(name(&pia, &review(&handed_over)), "max", "they have lost their own right since");
+    assert_eq!(name(&max, &review(&handed_over)), "-");
+}
+
+#[test]
 fn who_counts_for_a_quorum_is_who_may_decide() {
     let roles: [&[&str]; 7] =
         [&[], &["reviewer"], &["admin"], &["developer"], &["legal"], &["admin", "legal"], &["reviewer", "legal"]];

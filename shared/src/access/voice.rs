@@ -12,7 +12,7 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
     let me = &principal.username;
     let mut voices = voices(principal, review);
     if review.is_pending()
-        && let Some(cast) = review.decisions.iter().find(|decision| decision.by == *me)
+        && let Some(cast) = review.votes().iter().find(|vote| vote.by == *me)
     {
         voices.retain(|owner| *owner == cast.on_behalf_of);
     }
@@ -78,8 +78,8 @@ pub(super) fn handed_to(principal: &Principal, review: &Review) -> Vec<Username>
 fn voices(principal: &Principal, review: &Review) -> Vec<Option<Username>> {
     let mut voices = alone(principal, review);
     for absent in &principal.stands_for {
-        let decided = review.is_pending() && review.decisions.iter().any(|decision| decision.by == absent.username);
-        if decided || barred(&absent.username, review).is_some() {
+        let voted = review.is_pending() && review.votes().iter().any(|vote| vote.by == absent.username);
+        if voted || barred(&absent.username, review).is_some() {
             continue;
         }
         let theirs = alone(&absent.principal(), review)

@@ -34,6 +34,27 @@ impl Event {
 
 /// Whether a person is asked: the review is pending, they may decide it, and have not voted on it.
 pub fn is_asked(principal: &Principal, review: &Review) -> bool {
-    let voted = review.decisions.iter().any(|decision| decision.by == principal.username);
+    let voted = review.votes().iter().any(|vote| vote.by == principal.username);
     review.is_pending() && !voted && access(principal, Act::Decide(review)).is_allowed()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn who_has_paused_a_review_is_still_asked_and_who_has_voted_is_not() {
+        let principal = Principal::new("pia".parse().expect("a name"), ["reviewer".to_owned()].into());
+        let decision = json!({ "by": "pia", "at": "2026-01-01T00:00:00Z", "via": "human", "revision": 1, "digest": "",
+            "verdict": { "type": "choose", "option": "pause" } });
+        let mut review = json!({ "id": uuid::Uuid::nil(), "revision": 2, "digest": "", "version": 2,
+            "kind": "checkpoint", "status": "pending", "title": "", "prompt": "", "requested_by": "dev",
+            "created_at": "2026-01-01T00:00:00Z", "decisions": [decision] });
+        let is_asked = |review| is_asked(&principal, &serde_json::from_value(review).expect("a review"));
+        assert!(is_asked(review.clone()));
+        review["voting"] = json!({ "voters": ["pia"], "votes": 1, "standing": "" });
+        assert!(!is_asked(review));
+    }
 }

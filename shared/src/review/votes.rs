@@ -1,9 +1,23 @@
 //! Whose votes on a review count, and who may see them while they are secret.
 
 use super::Review;
+use crate::decision::Decision;
 use crate::id::Username;
 
 impl Review {
+    /// Returns the votes that were cast. If votes are not counted, a decision that has left the review pending, such as
+    /// a pause, is no vote: it takes nobody's right to decide.
+    pub fn votes(&self) -> &[Decision] {
+        if self.voting.is_some() { &self.decisions } else { &[] }
+    }
+
+    /// Removes votes that no longer count. Other decisions stay on the record.
+    pub fn remove_votes(&mut self, gone: impl Fn(&Decision) -> bool) {
+        if self.voting.is_some() {
+            self.decisions.retain(|vote| !gone(vote));
+        }
+    }
+
     /// Returns the review as `viewer` may see it: while votes are secret, without the votes of others. `None` removes
     /// all secret votes.
     #[must_use]

@@ -15,8 +15,8 @@ use crate::engine::transition::Refusal;
 const MAX_DELEGATIONS: usize = 20;
 
 impl Builder<'_> {
-    /// Hands all votes that a person has on a review to somebody else. A decision that the person has made on it no
-    /// longer counts, and their claim ends.
+    /// Hands all votes that a person has on a review to somebody else. Votes that the person has cast on it no longer
+    /// count, and their claim ends.
     pub(in crate::engine) fn delegate(
         &mut self,
         id: ReviewId,
@@ -48,7 +48,7 @@ impl Builder<'_> {
         let at = self.now;
         let from = &by.username;
         self.update(id, by, ReviewChange::Delegated { via: Some(via) }, |review| {
-            review.decisions.retain(|decision| decision.by != *from);
+            review.remove_votes(|vote| vote.by == *from);
             if review.claimed_by.as_ref().is_some_and(|claim| claim.by == *from) {
                 review.claimed_by = None;
             }

@@ -38,7 +38,9 @@ impl Builder<'_> {
         subject: &Subject,
         request: &DecisionRequest,
     ) -> Result<Fitting, Refusal> {
-        validate::size(request).map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
+        validate::size(request)
+            .and_then(|()| self.check_added(&request.metadata))
+            .map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
         let said = verdict::check(review, request).map_err(Refusal::Invalid)?;
         self.validate(review, request).map_err(Refusal::Invalid)?;
         if let (CheckedVerdict::Node(NodeVerdict::Correct { .. }), Some(node)) = (&said, &review.node) {

@@ -128,6 +128,37 @@ nodes:
 }
 
 #[test]
+fn what_decisions_and_votes_add_in_all_is_bounded() {
+    let source = "
+id: poll
+nodes:
+  note: { human: { prompt: A note?, options: [{ id: ok, label: Ok }] }, next: poll }
+  poll: { human: { prompt: Shall we?, options: [{ id: yes, label: Fine }], policy: unanimous } }
+";
+    let people: Vec<_> = (0..20).map(|number| person(&format!("voter{number}"), &["reviewer"])).collect();
+    let given = Context { metadata: object(json!({ "given": "x".repeat(300 * 1024) })), ..Context::default() };
+    let mut play = Play::try_start_for(compile(source), json!({}), &people, given).unwrap();
+    let long = "x".repeat(15 * 1024);
+    play.decide_beside(choose("ok"), json!({ "note": long }));
+    let vote = |play: &mut Play, voter: &Principal, metadata: Value| {
+        let review = play.review();
+        let request = DecisionRequest { metadata: object(metadata), ..request(&review, choose("yes")) };
+        play.try_decide(review.id, voter, request)
+    };
+    // With the note, 17 members of 15 KiB are within 256 KiB.
+    for voter in &people[..16] {
+        vote(&mut play, voter, json!({ voter.username.as_str(): long })).unwrap();
+    }
+    let refused = vote(&mut play, &people[16], json!({ "more": long })).unwrap_err();
+    assert_eq!(mistakes(refused), [("/metadata".to_owned(), "too_long".to_owned())]);
+    vote(&mut play, &people[0], json!({ "voter0": "shorter" })).unwrap();
+    for voter in &people[16..] {
+        vote(&mut play, voter, json!({})).unwrap();
+    }
+    assert_eq!((play.status(), play.snapshot.state.context.metadata.len()), (RunStatus::Completed, 18));
+}
+
+#[test]
 fn while_one_branch_waits_for_a_person_the_others_run_as_far_as_they_can() {
     let source = r"
 id: wide

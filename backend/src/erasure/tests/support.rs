@@ -9,6 +9,7 @@ use shared::deputy::Deputyship;
 use shared::feedback::NewFeedback;
 use shared::id::{DeputyId, ReviewId, RunId, TokenId};
 use shared::review::Review;
+use shared::single_sign_on::Trouble;
 
 use crate::audit::tests::support as audit;
 use crate::clock::{Clock as _, Moment, SystemClock};
@@ -16,7 +17,7 @@ use crate::engine::Input;
 use crate::erasure::Eraser;
 use crate::store::{
     Actor, Change, ChosenNotifications, CommitError, Committed, Credential, CredentialKind, IdempotencyKey,
-    NewCredential, NewFlow, NewUserRecord, Operation, SessionClient, Store, UserChange,
+    NewCredential, NewFlow, NewUserRecord, Operation, ProviderAccount, RefusedSignIn, SessionClient, Store, UserChange,
 };
 
 /// The username of the person to erase.
@@ -177,8 +178,20 @@ impl World {
         run
     }
 
-    /// Sets up the person's credentials, notification settings and deputies.
+    /// Links the person to an account at an identity provider, after a sign-in with it was refused under another name.
+    async fn link(&self) {
+        let account = ProviderAccount { issuer: "https://id.example".to_owned(), subject: "x-stasia-7".to_owned() };
+        let username = Some("stasia.l".parse().expect("a name"));
+        let refused = RefusedSignIn { account: account.clone(), username, trouble: Trouble::Unknown };
+        let link = Operation::LinkAccount { username: NAME.parse().expect("a name"), account: Some(account) };
+        for operation in [Operation::RefuseSignIn(Box::new(refused)), link] {
+            self.store().commit(Change::by_server(operation)).await.expect("it is recorded");
+        }
+    }
+
+    /// Sets up the person's account, credentials, notification settings and deputies.
     pub async fn account(&self) {
+        self.link().await;
         let now = self.record.clock.now();
         for (kind, digest) in [(CredentialKind::Session, [3; 32]), (CredentialKind::Token, [4; 32])] {
             let credential = Credential {

@@ -77,7 +77,7 @@ impl Document {
 
 /// Removes the person from documents that belong together: what they typed in one may have been copied to another.
 pub(super) fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
-    let mut redaction = Redaction::new(&erasing.username, &erasing.pseudonym);
+    let mut redaction = Redaction::new(&erasing.username, &erasing.pseudonym).with_account(erasing.account.as_ref());
     let rows: Vec<usize> =
         (0..documents.len()).filter(|index| matches!(documents[*index].of, StoredPart::Row(_))).collect();
     for (place, index) in rows.iter().enumerate() {

@@ -60,11 +60,12 @@ impl Store {
         let Some(last) = last.map(|row| row.int_opt(0)).transpose()?.flatten() else { return Ok((Vec::new(), None)) };
         let sql =
             Sql::new("SELECT seq, body FROM log WHERE run_id IS NULL AND seq > ").bind(after).push(" AND seq <= ");
-        let sql = may_name(&conn, sql.bind(last).push(" AND "), "body", erasing);
+        let marks = erasing.marks();
+        let sql = may_name(&conn, sql.bind(last).push(" AND "), "body", &marks);
         let rows = conn.fetch(sql.push(" ORDER BY seq LIMIT ").bind(AT_ONCE)).await?;
         let full = rows.len() >= usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
         let next = rows.last().filter(|_| full).map(|row| row.int(0)).transpose()?.unwrap_or(last);
-        let rows = rows.iter().filter(|row| names(row, 1, erasing)).map(|row| row.int(0)).collect::<Result<_, _>>()?;
+        let rows = rows.iter().filter(|row| names(row, 1, &marks)).map(|row| row.int(0)).collect::<Result<_, _>>()?;
         Ok((rows, Some(next)))
     }
 }
@@ -80,19 +81,22 @@ impl Conn {
     ) -> Result<Vec<Uuid>, Error> {
         let sql = Sql::new("SELECT ").push(run).push(", ").push(column).push(" FROM ").push(table).push(" WHERE ");
         let sql = sql.push(run).push(" IN (").list(runs.iter().copied()).push(") AND ");
-        let rows = self.fetch(may_name(self, sql, column, erasing)).await?;
-        let naming = rows.iter().filter(|row| names(row, 1, erasing));
+        let marks = [erasing.quoted()];
+        let rows = self.fetch(may_name(self, sql, column, &marks)).await?;
+        let naming = rows.iter().filter(|row| names(row, 1, &marks));
         Ok(naming.map(|row| row.uuid(0)).collect::<Result<_, _>>()?)
     }
 }
 
-/// Adds the condition that a column names the person, or is compressed, so that only the program can tell.
-fn may_name(conn: &Conn, sql: Sql, column: &str, erasing: &Erasing) -> Sql {
-    let sql = place(conn, sql.push("("), column, &erasing.quoted()).push(" > 0 OR ");
-    place(conn, sql, column, packed::MARK).push(" = 1)")
+/// Adds the condition that a column contains one of the marks of the person, or is compressed, so that only the program
+/// can tell.
+fn may_name(conn: &Conn, sql: Sql, column: &str, marks: &[String]) -> Sql {
+    let any = |sql, mark: &String| place(conn, sql, column, mark).push(" > 0 OR ");
+    place(conn, marks.iter().fold(sql.push("("), any), column, packed::MARK).push(" = 1)")
 }
 
 /// Whether a column names the person. `true` if it cannot be read: reading the whole run then reports the error.
-fn names(row: &Row, index: usize, erasing: &Erasing) -> bool {
-    row.text(index).and_then(packed::unpack).map_or(true, |json| json.contains(&erasing.quoted()))
+fn names(row: &Row, index: usize, marks: &[String]) -> bool {
+    let json = row.text(index).and_then(packed::unpack);
+    json.map_or(true, |json| marks.iter().any(|mark| json.contains(mark)))
 }

@@ -9,12 +9,13 @@ mod redact;
 mod rest;
 mod step;
 
+use serde_json::json;
 use shared::api::Erasure;
 use shared::id::Username;
 
 use super::archives::{signed, unsigned};
 use super::db::{Conn, Sql};
-use super::{Error, Store};
+use super::{Error, ProviderAccount, Store};
 
 pub use find::RunPlace;
 pub use step::{ErasedRow, ErasureStep, Prepared};
@@ -26,6 +27,8 @@ pub struct Erasing {
     pub username: Username,
     /// Their new name.
     pub pseudonym: Username,
+    /// The account at the identity provider that they had last.
+    pub account: Option<ProviderAccount>,
 }
 
 impl Erasing {
@@ -33,15 +36,32 @@ impl Erasing {
     fn quoted(&self) -> String {
         format!("\"{}\"", self.username)
     }
+
+    /// The texts of which every log row about them contains one: their name, and their id at the identity provider, with
+    /// which they may have tried to sign in under another name.
+    fn marks(&self) -> Vec<String> {
+        let subject = self.account.as_ref().map(|account| format!("\"subject\":{}", json!(account.subject)));
+        [self.quoted()].into_iter().chain(subject).collect()
+    }
 }
 
 impl Store {
     /// Returns the people whose names are still being removed.
     pub async fn being_erased(&self) -> Result<Vec<Erasing>, Error> {
-        let sql = Sql::new("SELECT username, pseudonym FROM erased_users WHERE username IS NOT NULL ORDER BY at");
+        let sql = Sql::new("SELECT username, pseudonym, provider_account FROM erased_users ");
+        let sql = sql.push("WHERE username IS NOT NULL ORDER BY at");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
-        let name = |text: String| text.parse().map_err(|error| Error::Stored(format!("an erased person: {error}")));
-        rows.iter().map(|row| Ok(Erasing { username: name(row.text(0)?)?, pseudonym: name(row.text(1)?)? })).collect()
+        let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("an erased person: {error}"));
+        let name = |text: String| text.parse::<Username>().map_err(|error| stored(&error));
+        let erasing = rows.iter().map(|row| {
+            let account = row.text_opt(2)?;
+            Ok(Erasing {
+                username: name(row.text(0)?)?,
+                pseudonym: name(row.text(1)?)?,
+                account: account.map(|text| text.parse()).transpose().map_err(|error: &str| stored(&error))?,
+            })
+        });
+        erasing.collect()
     }
 
     /// Returns the progress of an erasure, by the person's new name, or by their previous name until it is done. `None`

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::super::ProviderAccount;
 use super::places::is_users;
 
 /// The replacement for a person's words.
@@ -33,6 +34,8 @@ const QUOTES: [&str; 2] = ["prompt", "title"];
 pub(in crate::store) struct Redaction<'a> {
     name: &'a str,
     pseudonym: &'a str,
+    /// Their account at the identity provider, with which they may also have tried to sign in under another name.
+    account: Option<&'a ProviderAccount>,
     /// Their texts to search for elsewhere.
     words: BTreeSet<String>,
     /// Their texts that are not searched for elsewhere.
@@ -43,7 +46,13 @@ pub(in crate::store) struct Redaction<'a> {
 
 impl<'a> Redaction<'a> {
     pub fn new(name: &'a str, pseudonym: &'a str) -> Self {
-        Self { name, pseudonym, words: BTreeSet::new(), kept: BTreeSet::new(), found: BTreeSet::new() }
+        let (words, kept, found) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Self { name, pseudonym, account: None, words, kept, found }
+    }
+
+    /// Also removes what is said of this account at the identity provider.
+    pub fn with_account(self, account: Option<&'a ProviderAccount>) -> Self {
+        Self { account, ..self }
     }
 
     /// Removes the person's name and words from a stored value. `root` says what it is, as in [`super::places`].
@@ -182,8 +191,12 @@ impl<'a> Redaction<'a> {
         if made_by {
             self.erase(members, &["note"]);
         }
-        if named {
+        let signed_in = self.is_their_account(members);
+        if named || signed_in {
             account(members);
+        }
+        if let (true, Some(name)) = (signed_in, members.get_mut("username")) {
+            *name = self.pseudonym.into();
         }
         let kind = members.get("kind").and_then(Value::as_str);
         let words: &[&str] = match kind.filter(|_| actor) {
@@ -233,6 +246,14 @@ impl<'a> Redaction<'a> {
             _ => false,
         }
     }
+
+    /// Whether an object is about their account at the identity provider.
+    fn is_their_account(&self, members: &Map<String, Value>) -> bool {
+        self.account.zip(members.get("single_sign_on")).is_some_and(|(own, account)| {
+            account.get("issuer").is_some_and(|issuer| *issuer == own.issuer)
+                && account.get("subject").is_some_and(|subject| *subject == own.subject)
+        })
+    }
 }
 
 /// Removes what an entry says about an account.
@@ -253,132 +274,4 @@ fn account(members: &mut Map<String, Value>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_name_and_the_words_of_one_person_go_and_nothing_else() {
-        let mut value = json!({
-            "actor": "max",
-            "data": {
-                "from": "max", "status": "approved",
-                "review": {
-                    "voting": {"voters": ["max"], "standing": "max, max.x, x-max and maxi have not voted; max."},
-                    "prompt": "`max` asks for the max",
-                    "requested_by": "max",
-                    "reviewers": {"roles": ["max"], "users": ["max", "zoe"]},
-                    "claimed_by": {"by": "max", "until": 1},
-                    "delegations": [{"from": "zoe", "to": "max", "at": 1}],
-                    "options": [{"id": "max", "kind": "accept", "label": "max", "message": "as it is"}],
-                    "comments": [
-                        {"by": "max", "at": 1, "text": "approved"},
-                        {"by": "zoe", "at": 1, "text": "I say: a long remark, with max"},
-                    ],
-                    "decisions": [{
-                        "by": "max", "comment": "a long remark", "verdict": {"type": "actions", "decisions": {
-                            "c1": {"type": "reject", "message": "too dear"}, "c2": {"type": "respond", "message": "42"},
-                        }},
-                    }],
-                    "items": [{"key": "k", "value": {"to": "max", "by": "max, zoe", "note": "short"}}],
-                },
-                "state": {"told": "Reviewer: a long remark!", "max": "max"},
-            },
-            "people": {"max": ["reviewer"], "zoe": []},
-        });
-        let mut redaction = Redaction::new("max", "erased-1");
-        redaction.redact("entry", &mut value);
-        redaction.seek(&|_| false);
-        redaction.trace(&mut value);
-        let wanted = json!({
-            "actor": "erased-1",
-            "data": {
-                "from": "max", "status": "approved",
-                "review": {
-                    "voting": {
-                        "voters": ["erased-1"],
-                        "standing": "erased-1, max.x, x-max and maxi have not voted; erased-1.",
-                    },
-                    "prompt": "`erased-1` asks for the max",
-                    "requested_by": "erased-1",
-                    "reviewers": {"roles": ["max"], "users": ["erased-1", "zoe"]},
-                    "claimed_by": {"by": "erased-1", "until": 1},
-                    "delegations": [{"from": "zoe", "to": "erased-1", "at": 1}],
-                    "options": [{"id": "max", "kind": "accept", "label": "max", "message": "as it is"}],
-                    "comments": [
-                        {"by": "erased-1", "at": 1, "text": ERASED},
-                        {"by": "zoe", "at": 1, "text": "I say: [erased], with max"},
-                    ],
-                    "decisions": [{
-                        "by": "erased-1", "comment": ERASED, "verdict": {"type": "actions", "decisions": {
-                            "c1": {"type": "reject", "message": ERASED}, "c2": {"type": "respond", "message": "42"},
-                        }},
-                    }],
-                    "items": [{"key": "k", "value": {"to": "max", "by": "erased-1, zoe", "note": "short"}}],
-                },
-                "state": {"told": "Reviewer: [erased]!", "max": "max"},
-            },
-            "people": {"erased-1": ["reviewer"], "zoe": []},
-        });
-        assert_eq!(value, wanted);
-        let again = value.clone();
-        redaction.redact("entry", &mut value);
-        assert_eq!(value, again, "a second time changes nothing");
-    }
-
-    #[test]
-    fn data_of_users_are_treated_alike_wherever_they_stand() {
-        let own = json!({"owner": "ana", "input": "x", "by": "ana", "problem": "ana is away"});
-        let decision = json!({"verdict": {"type": "choose", "option": "yes", "fields": own}});
-        let answer = json!({"modifications": {"toolArgs": own, "output": own}, "verdict": decision["verdict"]});
-        let mut review = json!({
-            "decisions": [decision], "resolution": {"decision": decision, "answer": own}, "advice": [{"answer": answer}],
-        });
-        let mut state = json!({"input": own, "frames": {"f": {"input": own}}, "decisions": {"check": own}});
-        let mut row = json!({"inputs": [
-            {"launch": {"input": own}}, {"input": {"input": "decide", "request": decision, "owner": "ana"}},
-            {"input": {"input": "tool_returned", "result": own}},
-        ]});
-        let mut redaction = Redaction::new("ana", "erased-1");
-        redaction.redact("review", &mut review);
-        redaction.redact(super::super::places::STATE, &mut state);
-        redaction.redact("row", &mut row);
-        let text = [review, state, row].map(|value| value.to_string()).join("");
-        let kept = json!({"owner": "ana", "input": "x", "by": "erased-1", "problem": "ana is away"}).to_string();
-        assert_eq!((text.matches(&kept).count(), text.matches("\"input\":\"x\"").count()), (12, 12), "{text}");
-        assert_eq!(text.matches("\"owner\":\"erased-1\"").count(), 1, "a member of the engine's own: {text}");
-    }
-
-    #[test]
-    fn an_account_loses_what_an_entry_says_of_it() {
-        let mut value = json!({"events": [{
-            "kind": "user.updated", "actor": "zoe",
-            "data": {
-                "username": "ana", "email": "ana@example.org", "display_name": "Ana", "active": false,
-                "single_sign_on": {"issuer": "https://id", "subject": "7"}, "notifications": {"slack_user_id": "U1"},
-            },
-        }]});
-        Redaction::new("ana", "erased-1").redact("row", &mut value);
-        let data = json!({
-            "username": "erased-1", "email": ERASED, "display_name": ERASED, "active": false,
-            "single_sign_on": {"issuer": "https://id", "subject": ERASED},
-        });
-        assert_eq!(value["events"][0]["data"], data);
-    }
-
-    #[test]
-    fn what_was_known_before_they_typed_it_is_not_theirs() {
-        let mut said = json!({"by": "ana", "comment": "The letter as it was approved"});
-        let mut own = json!({"by": "ana", "comment": "Only I would say this"});
-        let mut told = json!({"messages": ["The letter as it was approved", "Ana says: Only I would say this"]});
-        let mut redaction = Redaction::new("ana", "erased-1");
-        for value in [&mut said, &mut own] {
-            redaction.redact("decision", value);
-            redaction.seek(&|word| word.starts_with("The letter"));
-        }
-        redaction.trace(&mut told);
-        assert_eq!([&said["comment"], &own["comment"]], [ERASED, ERASED]);
-        assert_eq!(told, json!({"messages": ["The letter as it was approved", format!("Ana says: {ERASED}")]}));
-    }
-}
+mod tests;

@@ -33,9 +33,9 @@ impl Store {
         self.inner.db.write(merge).await
     }
 
-    /// Deletes the person's previous name, which nothing has any more.
+    /// Deletes the person's previous name and account, which nothing has any more.
     pub async fn end_erasure(&self, erasing: &Erasing) -> Result<(), Error> {
-        let sql = Sql::new("UPDATE erased_users SET username = NULL WHERE pseudonym = ");
+        let sql = Sql::new("UPDATE erased_users SET username = NULL, provider_account = NULL WHERE pseudonym = ");
         self.inner.db.execute(sql.bind(erasing.pseudonym.as_str())).await?;
         Ok(())
     }

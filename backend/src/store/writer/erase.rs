@@ -19,6 +19,7 @@ use super::super::packed::unpack;
 use super::super::users::{USER, USERS, user, user_row};
 use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord, visibility};
 use super::group::{EndedAccess, Group};
+use super::pending::ErasedPerson;
 use super::rights::allow;
 use crate::clock::Moment;
 
@@ -120,6 +121,7 @@ impl Group {
                 "{name} has started or decided in {runs} still in progress: let them end, or cancel them, first"
             )));
         }
+        let account = record.account.clone();
         let random = moment.ids().uuid().into_bytes();
         let pseudonym = format!("erased-{}", hex::encode(&random[12..]));
         let pseudonym: Username =
@@ -160,7 +162,7 @@ impl Group {
         self.emit(by, &EventData::UserErased(UserErased { username: pseudonym.clone() }), moment);
         self.erasures.names.extend([name.clone(), pseudonym.clone()]);
         self.users.insert(pseudonym, erased.clone());
-        self.erasures.erased.push((name.clone(), erased));
+        self.erasures.erased.push(ErasedPerson { username: name.clone(), account, record: erased });
         Ok(Committed::User { user: Box::new(user) })
     }
 
@@ -193,7 +195,7 @@ impl Group {
 
     /// Replaces the accounts of people who were erased, after all other people were written.
     pub(super) async fn write_erased_people(&self, conn: &mut Conn, now: i64) -> Result<(), Error> {
-        for (name, record) in &self.erasures.erased {
+        for ErasedPerson { username: name, account, record } in &self.erasures.erased {
             for of in [
                 "notifications WHERE username = ",
                 "views WHERE username = ",
@@ -203,8 +205,10 @@ impl Group {
                 conn.execute(Sql::new("DELETE FROM ").push(of).bind(name.as_str())).await?;
             }
             conn.insert(&USERS, vec![user_row(record)], "").await?;
-            let row = vec![record.user.username.as_str().into(), Arg::from(name.as_str()), now.into()];
-            conn.execute(Sql::new("INSERT INTO erased_users (pseudonym, username, at) ").values([row])).await?;
+            let account = account.as_ref().map(ToString::to_string);
+            let row = vec![record.user.username.as_str().into(), name.as_str().into(), now.into(), Arg::from(account)];
+            let sql = Sql::new("INSERT INTO erased_users (pseudonym, username, at, provider_account) ");
+            conn.execute(sql.values([row])).await?;
         }
         Ok(())
     }

@@ -37,8 +37,8 @@ pub(super) struct Group {
     pub slack_users: BTreeMap<String, Username>,
     /// The notification settings that changes depend on.
     pub notifications: BTreeMap<Username, StoredNotifications>,
-    /// The saved views that changes depend on.
-    pub views: BTreeMap<Username, Views>,
+    /// The revisions of the saved views that changes replace.
+    pub view_revisions: BTreeMap<Username, u64>,
     /// Everyone who may log in, as read. Empty if no change of the group needs them.
     pub active: BTreeMap<Username, Principal>,
     pub runs: BTreeMap<RunId, RunWork>,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shared::id::{RunId, Username};
 
 use super::super::db::Arg;
-use super::super::{NewArchive, NewErasure, UserRecord};
+use super::super::{NewArchive, NewErasure, ProviderAccount, UserRecord};
 
 /// The data that archiving depends on, as read, and the archive to write.
 #[derive(Default)]
@@ -29,6 +29,16 @@ pub(super) struct NewArchiveRows {
     pub entry: usize,
 }
 
+/// A person who was erased.
+pub(super) struct ErasedPerson {
+    /// Their previous name.
+    pub username: Username,
+    /// Their previous account at the identity provider.
+    pub account: Option<ProviderAccount>,
+    /// Their new record, with the pseudonym.
+    pub record: UserRecord,
+}
+
 /// The data that erasing depends on, as read, and the data to write.
 #[derive(Default)]
 pub(super) struct Erasures {
@@ -43,8 +53,8 @@ pub(super) struct Erasures {
     /// The number of the last log row of each run to change.
     pub rows: BTreeMap<RunId, i64>,
     pub indexed_to: i64,
-    /// The people who were erased, by their previous names, with their new records.
-    pub erased: Vec<(Username, UserRecord)>,
+    /// The people who were erased.
+    pub erased: Vec<ErasedPerson>,
     pub steps: Vec<NewErasure>,
     /// The new `entries.erased` entries: their indexes among the entries that belong to no run, and their numbers.
     pub entries: Vec<(usize, u64)>,

@@ -23,7 +23,7 @@ impl Group {
         if !self.users.contains_key(username) {
             return Err(CommitError::NotFound);
         }
-        let revision = self.views.get(username).map_or(0, |stored| stored.revision);
+        let revision = self.view_revisions.get(username).copied().unwrap_or(0);
         if views.revision != revision {
             return Err(CommitError::Conflict(
                 "these views were changed elsewhere meanwhile; read them again before you change them".to_owned(),
@@ -35,9 +35,9 @@ impl Group {
             &EventData::UserUpdated(UserChanged { views: true, ..UserChanged::of(username.clone()) }),
             moment,
         );
-        let views = Views { revision: revision + 1, ..views };
-        self.views.insert(username.clone(), views.clone());
-        self.out.views.insert(username.clone(), views);
+        let revision = revision + 1;
+        self.view_revisions.insert(username.clone(), revision);
+        self.out.views.insert(username.clone(), Views { revision, ..views });
         Ok(Committed::Done)
     }
 }

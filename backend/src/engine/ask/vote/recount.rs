@@ -115,8 +115,8 @@ impl Builder<'_> {
     }
 }
 
-/// Removes the decision that a holder made with a vote, and their claim, as when they delegate it.
+/// Removes a vote that its holder has cast, and their claim, as when they delegate it.
 fn release(review: &mut Review, owner: &Username, holder: &Username) {
-    review.decisions.retain(|decision| decision.by != *holder || decision.voter() != owner);
+    review.remove_votes(|vote| vote.by == *holder && vote.voter() == owner);
     review.claimed_by.take_if(|claim| claim.by == *holder);
 }
