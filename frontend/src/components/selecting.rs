@@ -11,7 +11,8 @@ use super::notice::Notifier;
 use crate::client::{GlobalSignal, Live, Session, Workspace};
 use crate::state::inbox::InboxRow;
 use crate::state::outbox::Stage;
-use crate::state::selection::{self, Begun, MOST, Selection, Standing};
+use crate::state::selection::{self, Begun, MOST, Selection};
+use crate::state::standing::{Standing, standing};
 
 /// The selection of the inbox. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -88,7 +89,7 @@ impl Selecting {
     pub fn standing(self, row: &InboxRow) -> Standing {
         let stage: Option<Stage> =
             self.workspace.outbox.with(|outbox| outbox.get(row.review.id).map(|sending| sending.stage.clone()));
-        selection::standing(stage.as_ref(), self.refusal(row), self.begun(row).voted)
+        standing(stage.as_ref(), self.refusal(row), self.begun(row).voted)
     }
 
     /// Selects a review or removes it from the selection; says why if it cannot be selected.

@@ -13,7 +13,8 @@ use crate::components::inert::{inert, inert_code, named};
 use crate::components::selecting::Selecting;
 use crate::state::drafts::Draft;
 use crate::state::inbox::InboxRow;
-use crate::state::selection::{Choice, Standing, choices};
+use crate::state::selection::{Choice, choices};
+use crate::state::standing::Standing;
 use crate::state::verdict::Intent;
 
 /// The draft of a decision that has nothing but a note.

@@ -30,7 +30,8 @@ use crate::components::notice::Notifier;
 use crate::components::selecting::Selecting;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::state::inbox::InboxRow;
-use crate::state::selection::{Choice, PlainChoice, Selection, Standing, choices, summary};
+use crate::state::selection::{Choice, PlainChoice, Selection, choices};
+use crate::state::standing::{Standing, summary};
 use crate::state::words;
 
 /// The panes on the page.
