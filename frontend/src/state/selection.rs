@@ -155,17 +155,24 @@ impl Selection {
 
     /// Whether no more reviews can be selected.
     pub fn is_full(&self) -> bool {
-        self.all.len() >= MOST
+        self.ticked().count() >= MOST
     }
 
-    /// Selects a review, unless there are too many.
+    /// Selects a review, unless there are too many. One that is no longer selected makes room for it on the page.
     pub fn tick(&mut self, id: ReviewId) {
-        let is_full = self.is_full();
-        match self.all.iter_mut().find(|one| one.id == id) {
-            Some(one) => one.ticked = true,
-            None if is_full => {}
-            None => self.all.push(Selected { id, ticked: true, choice: None }),
+        if self.is_full() {
+            return;
         }
+        if let Some(one) = self.all.iter_mut().find(|one| one.id == id) {
+            one.ticked = true;
+            return;
+        }
+        if self.all.len() >= MOST
+            && let Some(over) = self.all.iter().position(|one| !one.ticked)
+        {
+            self.all.remove(over);
+        }
+        self.all.push(Selected { id, ticked: true, choice: None });
     }
 
     /// Removes a review.
@@ -335,5 +342,19 @@ mod tests {
         let first = selection.shown()[0];
         selection.remove(first);
         assert!(!selection.has(first) && !selection.is_full());
+    }
+
+    #[test]
+    fn what_is_decided_makes_room_for_others() {
+        let ids: Vec<_> = (0..=u8::try_from(MOST).unwrap()).map(|number| review(number, 1, json!({})).id).collect();
+        let mut selection = Selection::default();
+        for id in &ids[..MOST] {
+            selection.tick(*id);
+        }
+        selection.follow(true, |id| (id != ids[1]).then_some(1));
+        assert!(!selection.is_full());
+        selection.tick(ids[MOST]);
+        assert!(selection.has(ids[MOST]) && selection.is_full());
+        assert_eq!((selection.shown().len(), selection.shown().contains(&ids[1])), (MOST, false));
     }
 }
