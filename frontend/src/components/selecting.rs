@@ -13,6 +13,7 @@ use crate::state::inbox::InboxRow;
 use crate::state::outbox::Stage;
 use crate::state::selection::{self, Begun, MOST, Selection};
 use crate::state::standing::{Standing, standing};
+use crate::state::words::count;
 
 /// The selection of the inbox. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -115,6 +116,16 @@ impl Selecting {
             self.selection.update(Selection::clear);
         }
         any
+    }
+
+    /// Like [`Self::clear`], but keeps a selection for which something is chosen or written, and says what it did.
+    pub fn clear_untouched(self) -> bool {
+        let number = self.selection.with_untracked(|selection| selection.ticked().count());
+        let clears = self.selection.with_untracked(Selection::is_untouched) && self.clear();
+        if clears {
+            self.notifier.say(format!("{} no longer selected.", count(number, "review is", "reviews are")));
+        }
+        clears
     }
 }
 

@@ -193,6 +193,11 @@ impl Selection {
         *self = Self::default();
     }
 
+    /// Whether nothing is chosen or written yet that would be lost without the selection.
+    pub fn is_untouched(&self) -> bool {
+        self.note.trim().is_empty() && self.all.iter().all(|one| one.choice.is_none())
+    }
+
     /// The choice for a review.
     pub fn choice(&self, id: ReviewId) -> Option<&Choice> {
         self.all.iter().find(|one| one.id == id)?.choice.as_ref()

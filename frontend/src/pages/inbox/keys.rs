@@ -81,7 +81,7 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, bac
                 }
                 _ if !is_for_page(&event) => {}
                 _ if on_selected.get_untracked() || (open.get_untracked().is_some() && !wide()) => back.run(()),
-                _ if selecting.clear() => event.prevent_default(),
+                _ if open.get_untracked().is_none() && selecting.clear_untouched() => event.prevent_default(),
                 _ => {}
             }
             return;
