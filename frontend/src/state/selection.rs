@@ -117,6 +117,8 @@ pub struct Choice {
     pub intent: Intent,
     /// The revision that was on screen.
     pub revision: u32,
+    /// Whether it was made for all reviews at once.
+    pub for_all: bool,
 }
 
 /// A review of the selection.
@@ -208,6 +210,18 @@ impl Selection {
         if let Some(one) = self.all.iter_mut().find(|one| one.id == id && one.ticked) {
             one.choice = choice;
         }
+    }
+
+    /// Chooses for a review as for all others. What was chosen for it alone stays.
+    pub fn choose_for_all(&mut self, id: ReviewId, intent: Intent, revision: u32) {
+        if self.choice(id).is_none_or(|choice| choice.for_all) {
+            self.choose(id, Some(Choice { intent, revision, for_all: true }));
+        }
+    }
+
+    /// Whether something is chosen for single reviews.
+    pub fn has_single_choices(&self) -> bool {
+        self.all.iter().any(|one| one.choice.as_ref().is_some_and(|choice| !choice.for_all))
     }
 
     /// The reviews with a choice.
@@ -316,7 +330,7 @@ mod tests {
     #[test]
     fn a_choice_is_dropped_when_its_review_changes_or_ends() {
         let ids = [1, 2, 3].map(|number| review(number, 1, json!({})).id);
-        let choice = |revision| Some(Choice { intent: Intent::ApproveAll, revision });
+        let choice = |revision| Some(Choice { intent: Intent::ApproveAll, revision, for_all: false });
         let mut selection = Selection::default();
         for id in ids {
             selection.tick(id);
@@ -361,5 +375,25 @@ mod tests {
         selection.tick(ids[MOST]);
         assert!(selection.has(ids[MOST]) && selection.is_full());
         assert_eq!((selection.shown().len(), selection.shown().contains(&ids[1])), (MOST, false));
+    }
+
+    #[test]
+    fn what_is_chosen_for_all_replaces_no_choice_for_one() {
+        let ids = [1, 2].map(|number| review(number, 1, json!({})).id);
+        let mut selection = Selection::default();
+        for id in ids {
+            selection.tick(id);
+        }
+        assert!(selection.is_untouched());
+        selection.choose(ids[0], Some(Choice { intent: Intent::RejectAll, revision: 1, for_all: false }));
+        assert!(!selection.is_untouched());
+        let mut for_all = |intent: &Intent| {
+            for id in ids {
+                selection.choose_for_all(id, intent.clone(), 1);
+            }
+            selection.chosen().into_iter().map(|(_, choice)| choice.intent).collect::<Vec<_>>()
+        };
+        assert_eq!(for_all(&Intent::ApproveAll), [Intent::RejectAll, Intent::ApproveAll]);
+        assert_eq!(for_all(&Intent::RejectAll), [Intent::RejectAll, Intent::RejectAll], "the other is still open");
     }
 }

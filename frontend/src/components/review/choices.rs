@@ -46,9 +46,9 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
     let changed = Memo::new(move |_| pane.has_changed());
     let choose = move |intent: &Intent| {
         if !changed.get_untracked() {
-            let choice =
-                Choice { intent: intent.clone(), revision: pane.review.with_untracked(|review| review.revision) };
-            let choice = Some(choice).filter(|choice| chosen.get_untracked().as_ref() != Some(&choice.intent));
+            let revision = pane.review.with_untracked(|review| review.revision);
+            let choice = Some(Choice { intent: intent.clone(), revision, for_all: false })
+                .filter(|choice| chosen.get_untracked().as_ref() != Some(&choice.intent));
             selection.update(|selection| selection.choose(id, choice));
         }
     };

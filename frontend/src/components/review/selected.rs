@@ -30,7 +30,7 @@ use crate::components::notice::Notifier;
 use crate::components::selecting::Selecting;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::state::inbox::InboxRow;
-use crate::state::selection::{Choice, PlainChoice, Selection, choices};
+use crate::state::selection::{PlainChoice, Selection, choices};
 use crate::state::standing::{Standing, summary};
 use crate::state::words;
 
@@ -174,8 +174,7 @@ fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
             if let Some(PlainChoice { intent, .. }) = choices(&review).into_iter().find(usual)
                 && !untrack(move || pane.has_changed())
             {
-                let choice = Some(Choice { intent, revision: review.revision });
-                selection.update(|selection| selection.choose(pane.id, choice));
+                selection.update(|selection| selection.choose_for_all(pane.id, intent, review.revision));
             }
         }
     };
@@ -197,10 +196,15 @@ fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
         number => format!("Send {}", words::count(number, "decision", "decisions")),
     };
     let nothing = Signal::derive(move || number.get() == 0);
+    let is_begun = Memo::new(move |_| selection.with(Selection::has_single_choices));
+    let (approve, reject) = (
+        move || if is_begun.get() { "Approve the rest" } else { "Approve all that are shown" },
+        move || if is_begun.get() { "Reject the rest" } else { "Reject all" },
+    );
     view! {
         <div class="acts">
-            <button type="button" class="b" on:click=move |_| choose_all(true)>"Approve all that are shown"</button>
-            <button type="button" class="b" on:click=move |_| choose_all(false)>"Reject all"</button>
+            <button type="button" class="b" on:click=move |_| choose_all(true)>{approve}</button>
+            <button type="button" class="b" on:click=move |_| choose_all(false)>{reject}</button>
             <Button class="b primary send" off=nothing press=send>{label}</Button>
         </div>
     }
