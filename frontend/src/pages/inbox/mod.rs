@@ -93,7 +93,8 @@ pub fn InboxPage() -> impl IntoView {
     });
     let decide_selected =
         Callback::new(move |()| go(address::SELECTED, &query.get_untracked(), open.get_untracked().is_some()));
-    use_keys(Keys { at, open, on_selected, selecting, search_field: field, read, back: back_to_the_list() });
+    let back = back_to_the_list();
+    use_keys(Keys { at, open, on_selected, selecting, search_field: field, read, decide: decide_selected, back });
 
     let (above, scroller) = (RwSignal::new(0), NodeRef::<html::Div>::new());
     // Memos, so that a change of one row does not create the list again, which would lose its position and the focus.
