@@ -116,6 +116,18 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
     wait_for_views(driver, &["To send out*"]).await;
     assert_eq!(ana.views().await.expect("her views").views.len(), 1);
     press_key(driver, Key::Escape).await?;
+
+    // If only the answer is lost, the view is saved.
+    button_starting(driver, "Critical").await?.click().await?;
+    first.hold(Some("PUT .*/me/views")).await?;
+    save(driver, "Critical ones", false).await?;
+    first.release(false).await?;
+    eventually("it is saved", async || (ana.views().await.ok()?.views.len() == 2).then_some(())).await;
+    wait_for_text(driver, "Critical ones").await;
+    eventually("the form is closed", async || {
+        driver.find_all(By::Css("dialog[open]")).await.ok()?.is_empty().then_some(())
+    })
+    .await;
     first.quit().await;
     second.quit().await;
     Ok(())

@@ -46,22 +46,25 @@ impl SavedViews {
         });
     }
 
-    /// Replaces the views by those that `change` makes. If they were changed elsewhere, they are loaded again, and
-    /// the problem says so.
+    /// Replaces the views of this revision. After a failure they are loaded again: if the server has these views, only
+    /// its answer was lost; if they were changed elsewhere, the problem says so.
     pub async fn save(self, revision: u64, views: Vec<View>) -> Result<(), Problem> {
         let Some(me) = untrack(move || self.me()) else { return Err(Problem::new(Code::Unauthenticated)) };
-        let saved = self.api.save_views(&Views { revision, views }).await;
-        match saved {
+        let wanted = Views { revision, views };
+        let problem = match self.api.save_views(&wanted).await {
             Ok(views) => {
                 self.keep(me, views);
-                Ok(())
+                return Ok(());
             }
-            Err(problem) => {
-                if problem.code == Code::Conflict {
-                    self.load();
-                }
-                Err(problem)
-            }
+            Err(problem) => problem,
+        };
+        let Ok(now) = self.api.views().await else { return Err(problem) };
+        let (is_saved, is_newer) = (now.views == wanted.views, now.revision != revision);
+        self.keep(me, now);
+        match (is_saved, is_newer) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Problem::new(Code::Conflict)),
+            (false, false) => Err(problem),
         }
     }
 
