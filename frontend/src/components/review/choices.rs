@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 use shared::review::Review;
 
 use super::acts::{Act, acts_of, sentence_end, time_to_undo};
@@ -12,7 +13,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::selecting::Selecting;
 use crate::state::drafts::Draft;
-use crate::state::inbox::InboxRow;
+use crate::state::inbox::{InboxRow, address};
 use crate::state::selection::{Choice, choices};
 use crate::state::standing::Standing;
 use crate::state::verdict::Intent;
@@ -52,6 +53,8 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
             selection.update(|selection| selection.choose(id, choice));
         }
     };
+    let search = use_location().search;
+    let href = move || address::review(id, &search.get());
     let (session, live) = (Session::expect(), Live::expect());
     let does = move || {
         let whose = pane.review.with(|review| session.decides_for(review));
@@ -91,7 +94,7 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
                 <p class="banner go">
                     <Glyph icon=icondata::LuCheck />
                     <span class="grow">"Your vote is recorded. The review is still waiting for others."</span>
-                    <a class="b sm" href=format!("/reviews/{id}")>"Change it"</a>
+                    <a class="b sm" href=href>"Change it"</a>
                 </p>
             }
             .into_any(),
@@ -102,7 +105,7 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
                 <p class="banner">
                     <Glyph icon=icondata::LuInfo />
                     <span class="grow">"It cannot be decided together with others: "{reason}"."</span>
-                    <a class="b sm" href=format!("/reviews/{id}")>"Open"</a>
+                    <a class="b sm" href=href>"Open"</a>
                 </p>
             }
             .into_any(),

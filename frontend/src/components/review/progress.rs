@@ -2,6 +2,7 @@
 //! somebody else decided first.
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 use shared::api::DecisionEffect;
 use shared::error::{Code, Problem};
 use shared::review::{Outcome, Review, ReviewStatus};
@@ -17,6 +18,7 @@ use crate::components::shortcuts;
 use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
 use crate::state::ending::Ending;
+use crate::state::inbox::address;
 use crate::state::outbox::{Reason, Sending, Stage, UNDO};
 use crate::state::outcomes::{self, Quotes};
 use crate::state::record;
@@ -152,11 +154,13 @@ fn RunState(pane: Pane) -> impl IntoView {
         });
     }
     let run = run_since(pane);
+    let search = use_location().search;
     move || {
         let run = run.get()?;
         // The run's next review, if this person may see it.
         let next = live.inbox.with(|inbox| inbox.asked_by(run.id));
-        let next = next.map(|id| view! { " "<a href=format!("/reviews/{id}")>"Open the next review"</a> });
+        let next =
+            next.map(|id| view! { " "<a href=move || address::review(id, &search.get())>"Open the next review"</a> });
         Some(view! { <span class="since">{inert_code(&run_words(&run))}{next}</span> })
     }
 }

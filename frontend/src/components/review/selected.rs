@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use leptos::html;
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 use shared::error::Code;
 use shared::id::ReviewId;
 use shared::review::Review;
@@ -29,7 +30,7 @@ use crate::components::inert::{inert, named};
 use crate::components::notice::Notifier;
 use crate::components::selecting::Selecting;
 use crate::components::states::{Empty, Failed, Loading};
-use crate::state::inbox::InboxRow;
+use crate::state::inbox::{InboxRow, address};
 use crate::state::selection::{PlainChoice, Selection, choices};
 use crate::state::standing::{Standing, summary};
 use crate::state::words;
@@ -220,13 +221,15 @@ fn SelectedReview(id: ReviewId, selecting: Selecting, panes: Panes) -> impl Into
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| row.review.title.clone())).unwrap_or_default());
     let name = format!("selected-{id}");
     let named_by = name.clone();
+    let search = use_location().search;
+    let href = move || address::review(id, &search.get());
     let leave_out = move |_| selecting.selection.update(|selection| selection.remove(id));
     let under_way =
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| selecting.standing(row))) == Some(Standing::Sending));
     view! {
         <section class="one" role="group" aria-labelledby=named_by>
             <header>
-                <h2 id=name dir="auto"><a href=format!("/reviews/{id}")>{move || inert(&title.get())}</a></h2>
+                <h2 id=name dir="auto"><a href=href>{move || inert(&title.get())}</a></h2>
                 <Show when=move || !under_way.get()>
                     <button
                         type="button"
