@@ -165,6 +165,16 @@ impl Pane {
         self.review.with(|review| review.revision > known || behind(review))
     }
 
+    /// Whether it is the only review on the page, with fields and keys of its own.
+    pub fn is_alone(self) -> bool {
+        !self.only_shown
+    }
+
+    /// The role of a message that is announced when it changes. The page of several reviews announces a summary instead.
+    pub fn status_role(self) -> Option<&'static str> {
+        (!self.only_shown).then_some("status")
+    }
+
     /// Records that the person has looked at the change.
     pub fn read_change(self) {
         let review = self.review.get_untracked();

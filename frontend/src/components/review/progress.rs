@@ -39,7 +39,7 @@ pub fn Progress(pane: Pane) -> impl IntoView {
     });
     // A status is announced when it changes, not when it appears: its place is there before. An alert is its own place.
     view! {
-        <div class="stage" role="status">
+        <div class="stage" role=pane.status_role()>
             {move || match (stage.get(), over.get()) {
                 (Some(Stage::Held(until)), _) => view! { <Held pane=pane until=until.0 /> }.into_any(),
                 (Some(Stage::Sending), _) => {
@@ -87,7 +87,8 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
             <span class="grow">
                 <b>{says.map(|says: String| inert(&says))}</b>
                 {quotes}
-                <span class="sr">", sent in a moment or when you leave this tab"{shortcuts::undo_hint()}</span>
+                // Beside other reviews, the key undoes the newest decision.
+                <span class="sr">", sent in a moment or when you leave this tab"{pane.is_alone().then(shortcuts::undo_hint)}</span>
                 <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave this tab", seconds())}</span>
             </span>
             <button class="b sm" on:click=move |_| {
@@ -95,7 +96,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
             }>
                 <Glyph icon=icondata::LuUndo2 />
                 "Undo"
-                <kbd aria-hidden="true">"u"</kbd>
+                {pane.is_alone().then(|| view! { <kbd aria-hidden="true">"u"</kbd> })}
             </button>
             <button class="b ghost sm" on:click=move |_| pane.workspace.send_now(pane.id)>"Send now"</button>
             <i class="run-down" style=style aria-hidden="true"></i>
