@@ -232,7 +232,7 @@ fn Unsent(pane: Pane, reason: Reason) -> impl IntoView {
                 {move || if behind.get() {
                     view! { "The content has changed since you decided this, and it was not sent. Look at the change, then decide again." }.into_any()
                 } else {
-                    view! { <b>{lead}</b>{more.clone()} }.into_any()
+                    view! { <b>{lead}</b>{inert_code(&more)} }.into_any()
                 }}
             </span>
             <Show when=move || !behind.get()>
@@ -261,7 +261,7 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
     view! {
         <div class="banner stop" role="alert">
             <Glyph icon=icondata::LuTriangleAlert />
-            <span class="grow"><b>{lead}</b>{more}</span>
+            <span class="grow"><b>{lead}</b>{inert_code(&more)}</span>
             <button class="b sm" on:click=move |_| pane.workspace.dismiss(pane.id)>"Decide again"</button>
         </div>
     }
