@@ -79,6 +79,13 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
     let second = logged_in(&server.base).await?;
     wait_for_address(&second.driver, "/inbox?q=send").await;
     wait_for_views(&second.driver, &["Grave ones", "To send*"]).await;
+    // Once it knows the views, it does not wait for them.
+    second.hold(Some("GET .*/me/views")).await?;
+    second.driver.goto(format!("{}/inbox", server.base)).await?;
+    wait_for_address(&second.driver, "/inbox?q=send").await;
+    second.release(true).await?;
+    second.hold(None).await?;
+    wait_for_views(&second.driver, &["Grave ones", "To send*"]).await;
     button_starting(&second.driver, "All").await?.click().await?;
     wait_for_address(&second.driver, "/inbox").await;
     wait_for_views(&second.driver, &["Grave ones", "To send"]).await;

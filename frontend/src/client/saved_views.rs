@@ -9,6 +9,8 @@ use shared::view::{View, Views};
 use super::GlobalSignal;
 use super::http::Api;
 use super::session::Session;
+use super::storage;
+use crate::state::saved_views::storage_key;
 
 /// The saved views. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -34,6 +36,11 @@ impl SavedViews {
     pub fn get(self) -> Option<Views> {
         let me = self.me()?;
         self.loaded.with(|loaded| loaded.as_ref().filter(|(owner, _)| *owner == me).map(|(_, views)| views.clone()))
+    }
+
+    /// The views as this browser has stored them, before they are loaded.
+    pub fn stored(self) -> Option<Views> {
+        storage::read(&storage_key(&untrack(move || self.me())?))
     }
 
     /// Loads the views. Without an answer, the inbox is shown without them.
@@ -72,6 +79,10 @@ impl SavedViews {
         // Revisions only grow: what was asked for before a change and arrives after it is older.
         let known = |(known, before): &(Username, Views)| *known == owner && before.revision >= views.revision;
         if !self.loaded.with_untracked(|loaded| loaded.as_ref().is_some_and(known)) {
+            // Nothing stays of a person who has logged out meanwhile.
+            if untrack(move || self.me()).as_ref() == Some(&owner) {
+                storage::write(&storage_key(&owner), &views);
+            }
             self.loaded.set(Some((owner, views)));
         }
     }

@@ -65,11 +65,12 @@ pub fn InboxPage() -> impl IntoView {
     if !came_back() && !is_listed {
         list.begin_at_top();
     }
-    keep_current(query);
     let untouched = move || {
         at.get_untracked().is_none() && selecting.selection.with_untracked(|selection| selection.shown().is_empty())
     };
+    // Before the list is asked for, so that no other one is shown first.
     open_default_view(query, untouched, Callback::new(move |filter| go(INBOX, &filter, true)));
+    keep_current(query);
     Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
     on_cleanup(move || live.inbox.update(Inbox::leave));
 
@@ -150,6 +151,13 @@ fn open_default_view(query: Memo<ReviewQuery>, untouched: impl Fn() -> bool + 's
             && query.with_untracked(|query| *query == ReviewQuery::default())
     };
     let waits = StoredValue::new(!came_back() && is_plain());
+    if waits.get_value()
+        && let Some(views) = saved.stored()
+        && let Some(filter) = default_filter(&views.views)
+    {
+        open.run(filter.clone());
+        waits.set_value(false);
+    }
     Effect::new(move |_| {
         let Some(views) = saved.get() else { return };
         // Only as it is opened: afterwards, the person may want to see all reviews.
