@@ -88,6 +88,13 @@ async fn wait_until_chosen(driver: &WebDriver, number: usize) {
     .await;
 }
 
+async fn wait_until_nothing_is_selected(driver: &WebDriver) {
+    eventually("nothing is selected", async || {
+        driver.find_all(By::Css(".selection-bar, .select-box[aria-checked=true]")).await.ok()?.is_empty().then_some(())
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_result() -> BrowserResult<()> {
     let (server, ana, tom) = site().await;
@@ -174,12 +181,18 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     // What was not decided is still selected.
     press_key(driver, Key::Escape).await?;
     wait_for_text(driver, "Choose a review to read it").await;
-    assert_eq!(tick(driver, &table).await?.attr("aria-checked").await?.as_deref(), Some("true"));
+    let is_selected = async || -> BrowserResult<_> { Ok(tick(driver, &table).await?.attr("aria-checked").await?) };
+    assert_eq!(is_selected().await?.as_deref(), Some("true"));
+    // The key keeps what was typed, here the note; the button does not.
     press_key(driver, Key::Escape).await?;
-    eventually("nothing is selected", async || {
-        driver.find_all(By::Css(".selection-bar, .select-box[aria-checked=true]")).await.ok()?.is_empty().then_some(())
-    })
-    .await;
+    assert_eq!(is_selected().await?.as_deref(), Some("true"));
+    driver.find(By::Css("[aria-label='Clear the selection']")).await?.click().await?;
+    wait_until_nothing_is_selected(driver).await;
+    tick(driver, &table).await?.click().await?;
+    wait_for_text(driver, "1 selected").await;
+    press_key(driver, Key::Escape).await?;
+    wait_for_text(driver, "1 review is no longer selected").await;
+    wait_until_nothing_is_selected(driver).await;
     browser.quit().await;
     Ok(())
 }

@@ -79,6 +79,13 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
     let second = logged_in(&server.base).await?;
     wait_for_address(&second.driver, "/inbox?q=send").await;
     wait_for_views(&second.driver, &["Grave ones", "To send*"]).await;
+    // Once it knows the views, it does not wait for them.
+    second.hold(Some("GET .*/me/views")).await?;
+    second.driver.goto(format!("{}/inbox", server.base)).await?;
+    wait_for_address(&second.driver, "/inbox?q=send").await;
+    second.release(true).await?;
+    second.hold(None).await?;
+    wait_for_views(&second.driver, &["Grave ones", "To send*"]).await;
     button_starting(&second.driver, "All").await?.click().await?;
     wait_for_address(&second.driver, "/inbox").await;
     wait_for_views(&second.driver, &["Grave ones", "To send"]).await;
@@ -116,6 +123,18 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
     wait_for_views(driver, &["To send out*"]).await;
     assert_eq!(ana.views().await.expect("her views").views.len(), 1);
     press_key(driver, Key::Escape).await?;
+
+    // If only the answer is lost, the view is saved.
+    button_starting(driver, "Critical").await?.click().await?;
+    first.hold(Some("PUT .*/me/views")).await?;
+    save(driver, "Critical ones", false).await?;
+    first.release(false).await?;
+    eventually("it is saved", async || (ana.views().await.ok()?.views.len() == 2).then_some(())).await;
+    wait_for_text(driver, "Critical ones").await;
+    eventually("the form is closed", async || {
+        driver.find_all(By::Css("dialog[open]")).await.ok()?.is_empty().then_some(())
+    })
+    .await;
     first.quit().await;
     second.quit().await;
     Ok(())

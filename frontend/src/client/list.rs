@@ -159,6 +159,11 @@ impl ReviewList {
         }
         spawn_local(async move {
             TimeoutFuture::new(GATHER).await;
+            // A load that is under way is waited for: where reviews arrive faster than the list is loaded, none would
+            // ever end.
+            while self.busy.get_untracked() {
+                TimeoutFuture::new(GATHER).await;
+            }
             self.gathers.set_value(false);
             if self.live.inbox.with_untracked(Inbox::is_doubtful) {
                 self.again();

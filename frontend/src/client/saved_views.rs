@@ -9,6 +9,8 @@ use shared::view::{View, Views};
 use super::GlobalSignal;
 use super::http::Api;
 use super::session::Session;
+use super::storage;
+use crate::state::saved_views::storage_key;
 
 /// The saved views. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -36,6 +38,11 @@ impl SavedViews {
         self.loaded.with(|loaded| loaded.as_ref().filter(|(owner, _)| *owner == me).map(|(_, views)| views.clone()))
     }
 
+    /// The views as this browser has stored them, before they are loaded.
+    pub fn stored(self) -> Option<Views> {
+        storage::read(&storage_key(&untrack(move || self.me())?))
+    }
+
     /// Loads the views. Without an answer, the inbox is shown without them.
     pub fn load(self) {
         let Some(me) = untrack(move || self.me()) else { return };
@@ -46,22 +53,25 @@ impl SavedViews {
         });
     }
 
-    /// Replaces the views by those that `change` makes. If they were changed elsewhere, they are loaded again, and
-    /// the problem says so.
+    /// Replaces the views of this revision. After a failure they are loaded again: if the server has these views, only
+    /// its answer was lost; if they were changed elsewhere, the problem says so.
     pub async fn save(self, revision: u64, views: Vec<View>) -> Result<(), Problem> {
         let Some(me) = untrack(move || self.me()) else { return Err(Problem::new(Code::Unauthenticated)) };
-        let saved = self.api.save_views(&Views { revision, views }).await;
-        match saved {
+        let wanted = Views { revision, views };
+        let problem = match self.api.save_views(&wanted).await {
             Ok(views) => {
                 self.keep(me, views);
-                Ok(())
+                return Ok(());
             }
-            Err(problem) => {
-                if problem.code == Code::Conflict {
-                    self.load();
-                }
-                Err(problem)
-            }
+            Err(problem) => problem,
+        };
+        let Ok(now) = self.api.views().await else { return Err(problem) };
+        let (is_saved, is_newer) = (now.views == wanted.views, now.revision != revision);
+        self.keep(me, now);
+        match (is_saved, is_newer) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Problem::new(Code::Conflict)),
+            (false, false) => Err(problem),
         }
     }
 
@@ -69,6 +79,10 @@ impl SavedViews {
         // Revisions only grow: what was asked for before a change and arrives after it is older.
         let known = |(known, before): &(Username, Views)| *known == owner && before.revision >= views.revision;
         if !self.loaded.with_untracked(|loaded| loaded.as_ref().is_some_and(known)) {
+            // Nothing stays of a person who has logged out meanwhile.
+            if untrack(move || self.me()).as_ref() == Some(&owner) {
+                storage::write(&storage_key(&owner), &views);
+            }
             self.loaded.set(Some((owner, views)));
         }
     }

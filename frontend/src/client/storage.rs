@@ -1,4 +1,4 @@
-//! The storage of this browser: the theme, and drafts of decisions and flows.
+//! The storage of this browser: the theme, drafts of decisions and flows, and the views that the person has saved.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -21,6 +21,7 @@ use super::{GlobalSignal, http, storage};
 use crate::state::drafts::{Draft, Drafts, Edited, Form, Subject, storage_prefix};
 use crate::state::inbox::{Inbox, InboxRow};
 use crate::state::outbox::{self, Outbox};
+use crate::state::saved_views;
 
 /// The delay before typed text is stored, in milliseconds.
 const KEEP_AFTER: u32 = 300;
@@ -254,7 +255,7 @@ impl Workspace {
         self.keep([id.into()]);
     }
 
-    /// Drops everything, in the browser's storage and in other tabs too, because the person logs out.
+    /// Drops everything that concerns the person, in the browser's storage and in other tabs too, because they log out.
     pub fn clear(self) {
         if let Some(owner) = self.forget() {
             tell_tabs(LOGGED_OUT, &owner);
@@ -263,6 +264,7 @@ impl Workspace {
                     storage::remove(&key);
                 }
             }
+            storage::remove(&saved_views::storage_key(&owner));
         }
     }
 

@@ -8,6 +8,7 @@ use shared::api::ReviewQuery;
 use shared::inbox::{Counts, Facets};
 
 use super::glyph::Glyph;
+use super::inert::inert_code;
 use super::listeners::while_shown;
 use super::views::{SaveView, ViewChoices};
 use crate::client::{Live, ReviewList};
@@ -170,7 +171,7 @@ pub fn InboxFilters(
         let again = move |_| list.count();
         Some(view! {
             <p class="uncounted" role="status">
-                {format!("The counts could not be loaded: {problem}")}" "<button class="b sm" on:click=again>"Try again"</button>
+                {inert_code(&format!("The counts could not be loaded: {problem}"))}" "<button class="b sm" on:click=again>"Try again"</button>
             </p>
         })
     };

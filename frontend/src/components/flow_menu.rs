@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::inert::named;
 use super::listeners::while_shown;
 use crate::client::use_api;
 
@@ -28,7 +29,7 @@ pub fn FlowMenu(
                     let id = flow.id.to_string();
                     let own = id.clone();
                     let is = move || chosen.with(|chosen| chosen.as_ref() == Some(&own));
-                    view! { <option value=id prop:selected=is>{flow.title}</option> }
+                    view! { <option value=id prop:selected=is>{named(&flow.title)}</option> }
                 }).collect_view()}
             </select>
         </Show>

@@ -11,7 +11,9 @@ use super::notice::Notifier;
 use crate::client::{GlobalSignal, Live, Session, Workspace};
 use crate::state::inbox::InboxRow;
 use crate::state::outbox::Stage;
-use crate::state::selection::{self, Begun, MOST, Selection, Standing};
+use crate::state::selection::{self, Begun, MOST, Selection};
+use crate::state::standing::{Standing, standing};
+use crate::state::words::count;
 
 /// The selection of the inbox. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -88,7 +90,7 @@ impl Selecting {
     pub fn standing(self, row: &InboxRow) -> Standing {
         let stage: Option<Stage> =
             self.workspace.outbox.with(|outbox| outbox.get(row.review.id).map(|sending| sending.stage.clone()));
-        selection::standing(stage.as_ref(), self.refusal(row), self.begun(row).voted)
+        standing(stage.as_ref(), self.refusal(row), self.begun(row).voted)
     }
 
     /// Selects a review or removes it from the selection; says why if it cannot be selected.
@@ -114,6 +116,16 @@ impl Selecting {
             self.selection.update(Selection::clear);
         }
         any
+    }
+
+    /// Like [`Self::clear`], but keeps a selection for which something is chosen or written, and says what it did.
+    pub fn clear_untouched(self) -> bool {
+        let number = self.selection.with_untracked(|selection| selection.ticked().count());
+        let clears = self.selection.with_untracked(Selection::is_untouched) && self.clear();
+        if clears {
+            self.notifier.say(format!("{} no longer selected.", count(number, "review is", "reviews are")));
+        }
+        clears
     }
 }
 

@@ -11,6 +11,7 @@ use super::arrival;
 use super::button::Button;
 use super::focus::focusable_before;
 use super::glyph::Glyph;
+use super::inert::inert_code;
 use crate::client::{Live, after_paint};
 
 /// A notice that there is nothing to show, with advice as children.
@@ -71,7 +72,7 @@ pub fn Failed(
         <div class="failed" role="alert">
             <Glyph icon=icondata::LuTriangleAlert />
             {heading(title, page)}
-            <p>{problem.to_string()}</p>
+            <p>{inert_code(&problem.to_string())}</p>
             {retry.map(|retry| view! { <button class="b" on:click=move |_| retry.run(())>"Try again"</button> })}
             {children.map(|children| children())}
         </div>
@@ -98,7 +99,7 @@ pub fn OutOfDate(
         says.get().map(|says| {
             view! {
                 <div class="banner warn partly" role="alert">
-                    <span class="grow">{says}</span>
+                    <span class="grow">{inert_code(&says)}</span>
                     <button class="b sm" on:click=move |_| retry.run(())>"Try again"</button>
                 </div>
             }
@@ -192,7 +193,7 @@ pub fn LoadOlder(
     let (busy, answer) = (older.pending(), older.value());
     let refused = move || {
         let problem = answer.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string))?;
-        Some(view! { <p class="mistake" role="alert">{problem}</p> })
+        Some(view! { <p class="mistake" role="alert">{inert_code(&problem)}</p> })
     };
     let more = NodeRef::<html::Div>::new();
     // The focusable elements of the list above; `None` if the page is gone.

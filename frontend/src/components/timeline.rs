@@ -2,7 +2,8 @@
 
 use leptos::prelude::*;
 use shared::decision::Decision;
-use shared::review::Review;
+use shared::id::{ReviewId, StepId, Username};
+use shared::review::{Resolution, Review};
 use shared::run::{Report, Run, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
@@ -18,14 +19,24 @@ use crate::state::story::{self, EventTone};
 use crate::state::streams::Streams;
 use crate::state::words;
 
-/// One line of the timeline.
-#[derive(Debug, Clone, PartialEq)]
+/// What a line of the timeline is about, with what changes when the line must be rendered again. The rest is read from
+/// the run and its report when the line is rendered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Event {
-    Started(Box<Run>),
-    Step(Step),
-    Decided { review: Box<Review>, decision: Box<Decision> },
-    Resolved(Box<Review>),
-    Ended(Box<Run>),
+    Started,
+    Decided { review: ReviewId, by: Username },
+    Resolved(ReviewId),
+    Step { id: StepId, status: StepStatus, tries: u32, duration_ms: Option<u64>, note: Option<String> },
+    Ended(RunStatus),
+}
+
+/// One line of the timeline.
+#[derive(Debug)]
+struct Line {
+    at: Timestamp,
+    event: Event,
+    /// The index of its step or review in the report of which the line was made.
+    index: usize,
 }
 
 /// The history of a run as a list: its start and end, its steps, and the decisions on its reviews.
@@ -38,114 +49,119 @@ pub fn Timeline(
     /// The streamed text of running agents.
     streams: Signal<Streams>,
 ) -> impl IntoView {
-    let events = move || run.with(|run| report.with(|report| events(run.as_ref(), report.as_ref())));
+    let lines = move || run.with(|run| report.with(|report| lines(run.as_ref(), report.as_ref())));
     view! {
         <ol class="timeline">
             // A line is rendered again only when its content changes.
-            <For each=events key=|(at, event)| (*at, identity(event)) let:line>
-                {line_view(line.0, line.1, streams)}
+            <For each=lines key=|line| (line.at, line.event.clone()) let:line>
+                {line_view(line, run, report, streams)}
             </For>
         </ol>
     }
 }
 
-fn events(run: Option<&Run>, report: Option<&Report>) -> Vec<(Timestamp, Event)> {
-    let mut events = Vec::new();
+fn lines(run: Option<&Run>, report: Option<&Report>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut add = |at, index, event| lines.push(Line { at, event, index });
     if let Some(run) = run {
-        events.push((run.summary.created_at, Event::Started(Box::new(run.clone()))));
+        add(run.summary.created_at, 0, Event::Started);
+        if let Some(at) = run.summary.ended_at {
+            add(at, 0, Event::Ended(run.summary.status));
+        }
     }
     if let Some(report) = report {
-        events.extend(report.steps.iter().map(|step| (step.started_at, Event::Step(step.clone()))));
-        for review in &report.reviews {
+        for (index, step) in report.steps.iter().enumerate() {
+            let Step { id, status, tries, duration_ms, .. } = *step;
+            let note = step.note.clone();
+            add(step.started_at, index, Event::Step { id, status, tries, duration_ms, note });
+        }
+        for (index, review) in report.reviews.iter().enumerate() {
             for decision in &review.decisions {
-                let event = Event::Decided { review: Box::new(review.clone()), decision: Box::new(decision.clone()) };
-                events.push((decision.at, event));
+                add(decision.at, index, Event::Decided { review: review.id, by: decision.by.clone() });
             }
             if let Some(resolution) = review.resolution.as_ref().filter(|resolution| resolution.decision.is_none()) {
-                events.push((resolution.at, Event::Resolved(Box::new(review.clone()))));
+                add(resolution.at, index, Event::Resolved(review.id));
             }
         }
     }
-    if let Some(run) = run
-        && let Some(at) = run.summary.ended_at
-    {
-        events.push((at, Event::Ended(Box::new(run.clone()))));
-    }
     // Everything in one commit has the same time; a decision comes before the step that it starts.
-    events.sort_by_key(|(at, event)| {
-        let rank = match event {
-            Event::Started(_) => 0,
+    lines.sort_by_key(|line| {
+        let rank = match line.event {
+            Event::Started => 0,
             Event::Decided { .. } | Event::Resolved(_) => 1,
-            Event::Step(_) => 2,
+            Event::Step { .. } => 2,
             Event::Ended(_) => 3,
         };
-        (rank == 3, *at, rank)
+        (rank == 3, line.at, rank)
     });
-    events
+    lines
 }
 
-/// The key of a line: it changes when the line must be rendered again.
-fn identity(event: &Event) -> String {
+/// Renders a line. This happens as soon as the lines are made, so the index is still right.
+fn line_view(
+    Line { at, event, index }: Line,
+    run: Signal<Option<Run>>,
+    report: Signal<Option<Report>>,
+    streams: Signal<Streams>,
+) -> Option<AnyView> {
     match event {
-        Event::Started(run) => format!("started {}", run.summary.id),
-        Event::Step(step) => {
-            format!("{} {:?} {} {:?} {:?}", step.id, step.status, step.tries, step.duration_ms, step.note)
+        Event::Started => run.with_untracked(|run| run.as_ref().map(|run| started_view(at, run))),
+        Event::Ended(_) => run.with_untracked(|run| run.as_ref().map(|run| ended_view(at, run))),
+        Event::Step { .. } => {
+            let step = report.with_untracked(|report| report.as_ref()?.steps.get(index).cloned())?;
+            Some(step_view(at, step, streams))
         }
-        Event::Decided { review, decision } => format!("decided {} {}", review.id, decision.by),
-        Event::Resolved(review) => format!("resolved {}", review.id),
-        Event::Ended(run) => format!("ended {}", run.summary.status.as_str()),
+        Event::Decided { by, .. } => report.with_untracked(|report| {
+            let review = report.as_ref()?.reviews.get(index)?;
+            let decision = review.decisions.iter().find(|decision| decision.at == at && decision.by == by)?;
+            Some(decided_view(at, review, decision))
+        }),
+        Event::Resolved(_) => report.with_untracked(|report| {
+            let review = report.as_ref()?.reviews.get(index)?;
+            Some(resolved_view(at, review, review.resolution.as_ref()?))
+        }),
     }
 }
 
-fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
-    match event {
-        Event::Started(run) => {
-            let who = run.summary.requested_by.to_string();
-            line(at, "", view! { <p><b>{who}</b>" started the run"</p> })
-        }
-        Event::Step(step) => step_view(at, step, streams),
-        Event::Decided { review, decision } => {
-            let (what, tone) = story::decided(&review, &decision);
-            let by = format!("{}{}", decision.by, story::channel(decision.via));
-            let (words, values) = sent::with(&review, &decision).into_iter().partition::<Vec<_>, _>(|one| one.is_words);
-            let words = words.iter().map(|one| view! { <blockquote>{inert(&words::plain(&one.value))}</blockquote> });
-            line(
-                at,
-                tone_class(tone),
-                view! {
-                    <p><b>{by}</b>" "<a href=format!("/reviews/{}", review.id)>{inert(&what)}</a></p>
-                    {words.collect_view()}
-                    {(!values.is_empty()).then(|| sent_list(&values))}
-                },
-            )
-        }
-        Event::Resolved(review) => {
-            let Some(resolution) = review.resolution.as_ref() else { return ().into_any() };
-            let (what, tone) = story::resolved(&review, resolution);
-            line(
-                at,
-                tone_class(tone),
-                view! { <p><a href=format!("/reviews/{}", review.id)>{inert(&sentence(&what))}</a></p> },
-            )
-        }
-        Event::Ended(run) => {
-            let (class, what) = match run.summary.status {
-                RunStatus::Completed => ("go end", "The run completed"),
-                RunStatus::Failed => match Ending::of(run.summary.error.as_ref()) {
-                    Some(Ending::Rejected) => ("end", "The run ended: rejected"),
-                    Some(Ending::TimedOut) => ("end", "The run ended: timed out"),
-                    None => ("stop end", "The run failed"),
-                },
-                _ => ("end", "The run was cancelled"),
-            };
-            let why = run.cancel_reason.clone();
-            line(
-                at,
-                class,
-                view! { <p><b>{what}</b></p>{why.map(|why| view! { <blockquote>{inert(&why)}</blockquote> })} },
-            )
-        }
-    }
+fn started_view(at: Timestamp, run: &Run) -> AnyView {
+    let who = run.summary.requested_by.to_string();
+    line(at, "", view! { <p><b>{who}</b>" started the run"</p> })
+}
+
+fn ended_view(at: Timestamp, run: &Run) -> AnyView {
+    let (class, what) = match run.summary.status {
+        RunStatus::Completed => ("go end", "The run completed"),
+        RunStatus::Failed => match Ending::of(run.summary.error.as_ref()) {
+            Some(Ending::Rejected) => ("end", "The run ended: rejected"),
+            Some(Ending::TimedOut) => ("end", "The run ended: timed out"),
+            None => ("stop end", "The run failed"),
+        },
+        _ => ("end", "The run was cancelled"),
+    };
+    let why = run.cancel_reason.as_ref().map(|why| view! { <blockquote>{inert(why)}</blockquote> });
+    line(at, class, view! { <p><b>{what}</b></p>{why} })
+}
+
+fn decided_view(at: Timestamp, review: &Review, decision: &Decision) -> AnyView {
+    let (what, tone) = story::decided(review, decision);
+    let by = format!("{}{}", decision.by, story::channel(decision.via));
+    let (words, values) = sent::with(review, decision).into_iter().partition::<Vec<_>, _>(|one| one.is_words);
+    let words = words.iter().map(|one| view! { <blockquote>{inert(&words::plain(&one.value))}</blockquote> });
+    line(
+        at,
+        tone_class(tone),
+        view! {
+            <p><b>{by}</b>" "<a href=format!("/reviews/{}", review.id)>{inert(&what)}</a></p>
+            {words.collect_view()}
+            {(!values.is_empty()).then(|| sent_list(&values))}
+        },
+    )
+}
+
+fn resolved_view(at: Timestamp, review: &Review, resolution: &Resolution) -> AnyView {
+    let (what, tone) = story::resolved(review, resolution);
+    let href = format!("/reviews/{}", review.id);
+    line(at, tone_class(tone), view! { <p><a href=href>{inert(&sentence(&what))}</a></p> })
 }
 
 fn tone_class(tone: EventTone) -> &'static str {
@@ -203,7 +219,20 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
     // Several calls of one flow differ only in the visit of the calling node.
     let call = step.node.caller().filter(|(_, call)| step.part.is_none() && *call > 1);
     tags.extend(call.map(|(_, call)| format!("call {call}")));
-    let stream = Memo::new(move |_| open.then(|| streams.with(|streams| streams.get(&node, visit).cloned())).flatten());
+    let of = node.clone();
+    let changes = Memo::new(move |_| {
+        open.then(|| streams.with(|streams| streams.get(&of, visit).map(|stream| stream.changes))).flatten()
+    });
+    let stream = move |streams: &Streams| {
+        streams.get(&node, visit).map(|stream| {
+            view! {
+                <div class="stream" aria-label="What the agent writes now">
+                    // A single child lets the box keep its end visible.
+                    <div>{(stream.start > 0).then_some("… ")}{inert(&stream.text)}<span class="caret"></span></div>
+                </div>
+            }
+        })
+    };
     view! {
         <li class=format!("line step {class}")>
             <time datetime=at.to_string() title=full(at)>{clock_to_second(at)}</time>
@@ -221,12 +250,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
                     Some(_) => view! { <p class="note">{inert_code(&sentence(&error.message))}</p> }.into_any(),
                     None => view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert_code(&error.message)}</p> }.into_any(),
                 })}
-                {move || stream.get().map(|stream| view! {
-                    <div class="stream" aria-label="What the agent writes now">
-                        // A single child lets the box keep its end visible.
-                        <div>{(stream.start > 0).then_some("… ")}{inert(&stream.text)}<span class="caret"></span></div>
-                    </div>
-                })}
+                {move || changes.get().and_then(|_| streams.with_untracked(&stream))}
             </div>
         </li>
     }

@@ -14,7 +14,7 @@ use crate::components::arrival;
 use crate::components::dialog::Dialog;
 use crate::components::glyph::Glyph;
 use crate::components::graph::{FlowGraph, glyph};
-use crate::components::inert::inert;
+use crate::components::inert::{inert, named};
 use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
 use crate::state::words;
@@ -133,13 +133,13 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
                             <svg viewBox="-1 -1 14 14" aria-hidden="true"><path d=glyph(&kind)/></svg>{words::count(count, &kind, &format!("{kind}s"))}
                         </span>
                     }).collect_view()}
-                    {move || detail.with(|detail| tags(detail.as_ref())).into_iter().map(|tag| view! { <span class="tag">{tag}</span> }).collect_view()}
+                    {move || detail.with(|detail| tags(detail.as_ref())).into_iter().map(|tag| view! { <span class="tag">{inert(&tag)}</span> }).collect_view()}
                 </div>
             </div>
             <footer>
                 <span class="muted small grow cut"><code>{flow.id.to_string()}</code>" v"{flow.version}" · "<Ago at=flow.saved_at/></span>
                 <Show when=move || session.may(Act::Launch)>
-                    <a href=launch.clone() class="b sm" aria-label=format!("Launch {title}")><Glyph icon=icondata::LuPlay/>"Launch"</a>
+                    <a href=launch.clone() class="b sm" aria-label=format!("Launch {}", named(&title))><Glyph icon=icondata::LuPlay/>"Launch"</a>
                 </Show>
             </footer>
         </li>

@@ -15,7 +15,7 @@ use crate::components::arrival;
 use crate::components::flow_menu::FlowMenu;
 use crate::components::focus::bring_into_view;
 use crate::components::glyph::Glyph;
-use crate::components::inert::inert;
+use crate::components::inert::{inert, inert_code};
 use crate::components::pages::{PagedList, use_pages};
 use crate::components::states::Empty;
 use crate::components::status::StatusTag;
@@ -186,8 +186,8 @@ fn RunRow(id: RunId) -> impl IntoView {
             let pending = run.pending_reviews as usize;
             // If people stopped the run, the error code is left out.
             let error = run.error.as_ref().map(|error| match Ending::of(Some(error)) {
-                Some(_) => view! { <span class="sub">{sentence(&error.message)}</span> }.into_any(),
-                None => view! { <span class="sub stop">{error.to_string()}</span> }.into_any(),
+                Some(_) => view! { <span class="sub">{inert_code(&sentence(&error.message))}</span> }.into_any(),
+                None => view! { <span class="sub stop">{inert_code(&error.to_string())}</span> }.into_any(),
             });
             let timed = run.clone();
             let topic = run.topic.as_ref().map(|topic| view! { " · "{inert(topic)} });

@@ -32,6 +32,7 @@ pub mod selection;
 pub mod sent;
 pub mod sentences;
 pub mod shortcuts;
+pub mod standing;
 pub mod story;
 pub mod streams;
 pub mod subject;

@@ -84,6 +84,17 @@ pub fn found(entries: &[Words], typed: &str) -> Vec<usize> {
     ranked.into_iter().map(|(_, _, at)| at).collect()
 }
 
+/// The id of the selected entry: the one that a key moved to, as long as it is listed, otherwise the first match. Before
+/// anything is typed, nothing is selected, so that Enter alone does nothing.
+pub fn current<'a>(
+    mut ids: impl Iterator<Item = &'a str> + Clone,
+    is_typed: bool,
+    moved_to: Option<&str>,
+) -> Option<&'a str> {
+    let moved_to = ids.clone().find(|id| moved_to == Some(*id));
+    moved_to.or_else(|| ids.next().filter(|_| is_typed))
+}
+
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
@@ -183,6 +194,18 @@ mod tests {
         assert_eq!(listed("st")[0], "Start Café reopening");
         assert_eq!(listed("re")[..3], ["Reject", "Remembered approvals", "Start Café reopening"]);
         assert_eq!(listed("e")[..2], ["Approve with edits", "Reject"], "within a group, too");
+    }
+
+    #[test]
+    fn the_first_match_is_selected_until_a_key_moves_to_another() {
+        let selected = |ids: [&'static str; 2], moved_to| current(ids.into_iter(), true, moved_to);
+        assert_eq!(current(["inbox", "runs"].into_iter(), false, None), None);
+        assert_eq!(current(["inbox", "runs"].into_iter(), false, Some("runs")), Some("runs"));
+        assert_eq!(selected(["inbox", "search"], None), Some("inbox"));
+        // A flow that is read later matches better.
+        assert_eq!(selected(["flow-inbox", "inbox"], None), Some("flow-inbox"));
+        assert_eq!(selected(["flow-inbox", "inbox"], Some("inbox")), Some("inbox"));
+        assert_eq!(selected(["inbox", "search"], Some("flow-gone")), Some("inbox"));
     }
 
     #[test]

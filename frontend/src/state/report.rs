@@ -1,5 +1,7 @@
 //! The steps and reviews of a run, kept up to date from the log.
 
+use std::collections::HashSet;
+
 use shared::log::{Entry, EntryKind};
 use shared::run::{Report, StepStatus};
 
@@ -24,11 +26,11 @@ pub fn apply(report: &mut Report, entry: &Entry) -> bool {
         report.status = run.status;
     }
     let Report { steps, reviews, .. } = report;
+    // No entry says that a step waits; its pending review does.
+    let pending = reviews.iter().filter(|review| review.is_pending());
+    let awaited: HashSet<_> = pending.filter_map(|review| Some((review.node.as_ref()?, review.visit?))).collect();
     for step in steps.iter_mut().filter(|step| matches!(step.status, StepStatus::Running | StepStatus::Waiting)) {
-        // No entry says that a step waits; its pending review does.
-        let waits = reviews.iter().any(|review| {
-            review.is_pending() && review.node.as_ref() == Some(&step.node) && review.visit == Some(step.visit)
-        });
+        let waits = awaited.contains(&(&step.node, step.visit));
         step.status = if waits { StepStatus::Waiting } else { StepStatus::Running };
     }
     matches!(

@@ -1,7 +1,13 @@
 //! The saved views of the inbox, while a person changes them.
 
+use shared::id::Username;
 use shared::inbox::ReviewQuery;
 use shared::view::{MAX_VIEW_NAME, MAX_VIEWS, View};
+
+/// The key under which the browser stores a person's views.
+pub fn storage_key(owner: &Username) -> String {
+    format!("countersign.views.{owner}")
+}
 
 /// Adds a view at the end; fails with what is wrong with it. As the default, it takes the place of the one before.
 pub fn with(views: &[View], name: &str, filter: &ReviewQuery, default: bool) -> Result<Vec<View>, String> {

@@ -109,6 +109,8 @@ pub struct Choice {
     pub intent: Intent,
     /// The revision that was on screen.
     pub revision: u32,
+    /// Whether it was made for all reviews at once.
+    pub for_all: bool,
 }
 
 /// A review of the selection.
@@ -147,17 +149,24 @@ impl Selection {
 
     /// Whether no more reviews can be selected.
     pub fn is_full(&self) -> bool {
-        self.all.len() >= MOST
+        self.ticked().count() >= MOST
     }
 
-    /// Selects a review, unless there are too many.
+    /// Selects a review, unless there are too many. One that is no longer selected makes room for it on the page.
     pub fn tick(&mut self, id: ReviewId) {
-        let is_full = self.is_full();
-        match self.all.iter_mut().find(|one| one.id == id) {
-            Some(one) => one.ticked = true,
-            None if is_full => {}
-            None => self.all.push(Selected { id, ticked: true, choice: None }),
+        if self.is_full() {
+            return;
         }
+        if let Some(one) = self.all.iter_mut().find(|one| one.id == id) {
+            one.ticked = true;
+            return;
+        }
+        if self.all.len() >= MOST
+            && let Some(over) = self.all.iter().position(|one| !one.ticked)
+        {
+            self.all.remove(over);
+        }
+        self.all.push(Selected { id, ticked: true, choice: None });
     }
 
     /// Removes a review.
@@ -178,6 +187,11 @@ impl Selection {
         *self = Self::default();
     }
 
+    /// Whether nothing is chosen or written yet that would be lost without the selection.
+    pub fn is_untouched(&self) -> bool {
+        self.note.trim().is_empty() && self.all.iter().all(|one| one.choice.is_none())
+    }
+
     /// The choice for a review.
     pub fn choice(&self, id: ReviewId) -> Option<&Choice> {
         self.all.iter().find(|one| one.id == id)?.choice.as_ref()
@@ -188,6 +202,18 @@ impl Selection {
         if let Some(one) = self.all.iter_mut().find(|one| one.id == id && one.ticked) {
             one.choice = choice;
         }
+    }
+
+    /// Chooses for a review as for all others. What was chosen for it alone stays.
+    pub fn choose_for_all(&mut self, id: ReviewId, intent: Intent, revision: u32) {
+        if self.choice(id).is_none_or(|choice| choice.for_all) {
+            self.choose(id, Some(Choice { intent, revision, for_all: true }));
+        }
+    }
+
+    /// Whether something is chosen for single reviews.
+    pub fn has_single_choices(&self) -> bool {
+        self.all.iter().any(|one| one.choice.as_ref().is_some_and(|choice| !choice.for_all))
     }
 
     /// The reviews with a choice.
@@ -210,47 +236,6 @@ impl Selection {
             self.drop_note();
         }
     }
-}
-
-/// How far a review on the page of the selection has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// It can be decided.
-    Open,
-    /// The decision is held or being sent.
-    Sending,
-    /// The decision was accepted.
-    Accepted,
-    /// The decision was refused, or may not have arrived.
-    NotSent,
-    /// It has ended, or this person cannot decide it any more.
-    Over,
-}
-
-/// The standing of a review with a decision at this stage, if there is one here.
-pub fn standing(stage: Option<&Stage>, refusal: Option<&str>, voted: bool) -> Standing {
-    match stage {
-        Some(Stage::Held(_) | Stage::Sending) => Standing::Sending,
-        Some(Stage::Accepted(..)) => Standing::Accepted,
-        Some(Stage::Unsent(_) | Stage::Refused(_)) => Standing::NotSent,
-        None if refusal.is_none() => Standing::Open,
-        None if voted => Standing::Accepted,
-        Some(Stage::Overtaken) | None => Standing::Over,
-    }
-}
-
-/// The standings in words: `2 to decide, 1 accepted`.
-pub fn summary(all: &[Standing]) -> String {
-    let parts = [
-        (Standing::Open, "to decide"),
-        (Standing::Sending, "being sent"),
-        (Standing::Accepted, "accepted"),
-        (Standing::NotSent, "not sent"),
-        (Standing::Over, "without your decision"),
-    ];
-    let count = |wanted: Standing| all.iter().filter(|standing| **standing == wanted).count();
-    let parts = parts.into_iter().map(|(standing, words)| (count(standing), words)).filter(|(count, _)| *count > 0);
-    parts.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>().join(", ")
 }
 
 /// What this person has done with a review.
@@ -332,7 +317,7 @@ mod tests {
     #[test]
     fn a_choice_is_dropped_when_its_review_changes_or_ends() {
         let ids = [1, 2, 3].map(|number| review(number, 1, json!({})).id);
-        let choice = |revision| Some(Choice { intent: Intent::ApproveAll, revision });
+        let choice = |revision| Some(Choice { intent: Intent::ApproveAll, revision, for_all: false });
         let mut selection = Selection::default();
         for id in ids {
             selection.tick(id);
@@ -354,21 +339,6 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_says_what_became_of_each() {
-        assert_eq!(standing(None, None, false), Standing::Open);
-        assert_eq!(standing(None, Some("you have voted"), true), Standing::Accepted);
-        assert_eq!(standing(Some(&Stage::Overtaken), Some("it is over"), false), Standing::Over);
-        let decided = begun(&resolved(1, 2, "ana"), false, None, Some("ana"));
-        assert_eq!(
-            standing(None, Some("it is over"), decided.voted),
-            Standing::Accepted,
-            "also when it was a while ago"
-        );
-        let all = [Standing::Accepted, Standing::Open, Standing::Over, Standing::Open];
-        assert_eq!(summary(&all), "2 to decide, 1 accepted, 1 without your decision");
-    }
-
-    #[test]
     fn the_number_of_selected_reviews_has_a_limit() {
         let mut selection = Selection::default();
         for number in 0..=u8::try_from(MOST).unwrap() {
@@ -378,5 +348,39 @@ mod tests {
         let first = selection.shown()[0];
         selection.remove(first);
         assert!(!selection.has(first) && !selection.is_full());
+    }
+
+    #[test]
+    fn what_is_decided_makes_room_for_others() {
+        let ids: Vec<_> = (0..=u8::try_from(MOST).unwrap()).map(|number| review(number, 1, json!({})).id).collect();
+        let mut selection = Selection::default();
+        for id in &ids[..MOST] {
+            selection.tick(*id);
+        }
+        selection.follow(true, |id| (id != ids[1]).then_some(1));
+        assert!(!selection.is_full());
+        selection.tick(ids[MOST]);
+        assert!(selection.has(ids[MOST]) && selection.is_full());
+        assert_eq!((selection.shown().len(), selection.shown().contains(&ids[1])), (MOST, false));
+    }
+
+    #[test]
+    fn what_is_chosen_for_all_replaces_no_choice_for_one() {
+        let ids = [1, 2].map(|number| review(number, 1, json!({})).id);
+        let mut selection = Selection::default();
+        for id in ids {
+            selection.tick(id);
+        }
+        assert!(selection.is_untouched());
+        selection.choose(ids[0], Some(Choice { intent: Intent::RejectAll, revision: 1, for_all: false }));
+        assert!(!selection.is_untouched());
+        let mut for_all = |intent: &Intent| {
+            for id in ids {
+                selection.choose_for_all(id, intent.clone(), 1);
+            }
+            selection.chosen().into_iter().map(|(_, choice)| choice.intent).collect::<Vec<_>>()
+        };
+        assert_eq!(for_all(&Intent::ApproveAll), [Intent::RejectAll, Intent::ApproveAll]);
+        assert_eq!(for_all(&Intent::RejectAll), [Intent::RejectAll, Intent::RejectAll], "the other is still open");
     }
 }

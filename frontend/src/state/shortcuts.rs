@@ -28,7 +28,14 @@ pub const HELP: Shortcut = shortcut("?", "this help");
 pub const ALL: &[(&str, &[Shortcut])] = &[
     (
         "The list",
-        &[NEXT, PREVIOUS, shortcut("Enter", "read the review"), SELECT, SEARCH, shortcut("Esc", "back to the list")],
+        &[
+            NEXT,
+            PREVIOUS,
+            shortcut("Enter", "read the review"),
+            SELECT,
+            SEARCH,
+            shortcut("Esc", "back to the list; there, clear a selection for which nothing is chosen"),
+        ],
     ),
     (
         "The review",

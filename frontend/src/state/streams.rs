@@ -14,6 +14,8 @@ pub struct StreamText {
     pub start: u64,
     /// The text from there on, without gaps.
     pub text: String,
+    /// The number of its changes, so that a change is found without comparing the text.
+    pub changes: u64,
 }
 
 /// Streamed text by node and visit.
@@ -30,8 +32,9 @@ impl Streams {
         }
         let end = known.start + known.text.len() as u64;
         if *attempt > known.attempt || *offset > end || *offset < known.start {
-            *known = StreamText { attempt: *attempt, start: *offset, text: String::new() };
+            *known = StreamText { attempt: *attempt, start: *offset, text: String::new(), changes: known.changes };
         }
+        known.changes += 1;
         // A repeated part replaces the text from its offset on.
         let keep = usize::try_from(*offset - known.start).unwrap_or(usize::MAX);
         if known.text.is_char_boundary(keep) {

@@ -14,7 +14,7 @@ use crate::client::{GlobalSignal, Live};
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::selecting::Selecting;
-use crate::state::inbox::InboxRow;
+use crate::state::inbox::{InboxRow, address};
 use crate::state::outcomes::{self, Quotes};
 use crate::state::subject::{subject, untitled_prompt};
 use crate::state::{record, story, words};
@@ -118,7 +118,7 @@ pub fn QueueRow(
         >
             <SelectBox id row around selecting />
             <a
-                href=move || here.with(|here| format!("/reviews/{id}{}", here.search))
+                href=move || here.with(|here| address::review(id, &here.search))
                 class=class
                 tabindex=move || if here.with(|here| here.stop) { "0" } else { "-1" }
                 id=format!("row-{id}")

@@ -40,9 +40,10 @@ pub fn Bar(pane: Pane) -> impl IntoView {
 #[component]
 pub fn General(pane: Pane) -> impl IntoView {
     let general = Memo::new(move |_| {
-        let fields = ["/edits", "/verdict/decisions", PLACE];
+        // Without fields, all messages are shown here.
+        let fields = ["/edits", "/verdict/decisions", PLACE].into_iter().filter(|_| pane.is_alone());
         pane.mistakes.with(|all| {
-            let general = all.iter().filter(|one| !fields.iter().any(|field| one.path.starts_with(field)));
+            let general = all.iter().filter(|one| !fields.clone().any(|field| one.path.starts_with(field)));
             general.map(|one| one.message.clone()).collect::<Vec<_>>()
         })
     });
@@ -52,7 +53,7 @@ pub fn General(pane: Pane) -> impl IntoView {
             <p class="banner stop" role="alert">
                 <Glyph icon=icondata::LuTriangleAlert />
                 <span>
-                    {move || general.get().join(" ")}
+                    {move || inert_code(&general.get().join(" "))}
                     {move || (fields() > 0).then_some(" Check the fields marked above. Nothing was sent.")}
                 </span>
             </p>

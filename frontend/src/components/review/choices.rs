@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 use shared::review::Review;
 
 use super::acts::{Act, acts_of, sentence_end, time_to_undo};
@@ -12,8 +13,9 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::selecting::Selecting;
 use crate::state::drafts::Draft;
-use crate::state::inbox::InboxRow;
-use crate::state::selection::{Choice, Standing, choices};
+use crate::state::inbox::{InboxRow, address};
+use crate::state::selection::{Choice, choices};
+use crate::state::standing::Standing;
 use crate::state::verdict::Intent;
 
 /// The draft of a decision that has nothing but a note.
@@ -45,12 +47,14 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
     let changed = Memo::new(move |_| pane.has_changed());
     let choose = move |intent: &Intent| {
         if !changed.get_untracked() {
-            let choice =
-                Choice { intent: intent.clone(), revision: pane.review.with_untracked(|review| review.revision) };
-            let choice = Some(choice).filter(|choice| chosen.get_untracked().as_ref() != Some(&choice.intent));
+            let revision = pane.review.with_untracked(|review| review.revision);
+            let choice = Some(Choice { intent: intent.clone(), revision, for_all: false })
+                .filter(|choice| chosen.get_untracked().as_ref() != Some(&choice.intent));
             selection.update(|selection| selection.choose(id, choice));
         }
     };
+    let search = use_location().search;
+    let href = move || address::review(id, &search.get());
     let (session, live) = (Session::expect(), Live::expect());
     let does = move || {
         let whose = pane.review.with(|review| session.decides_for(review));
@@ -90,7 +94,7 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
                 <p class="banner go">
                     <Glyph icon=icondata::LuCheck />
                     <span class="grow">"Your vote is recorded. The review is still waiting for others."</span>
-                    <a class="b sm" href=format!("/reviews/{id}")>"Change it"</a>
+                    <a class="b sm" href=href>"Change it"</a>
                 </p>
             }
             .into_any(),
@@ -101,7 +105,7 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
                 <p class="banner">
                     <Glyph icon=icondata::LuInfo />
                     <span class="grow">"It cannot be decided together with others: "{reason}"."</span>
-                    <a class="b sm" href=format!("/reviews/{id}")>"Open"</a>
+                    <a class="b sm" href=href>"Open"</a>
                 </p>
             }
             .into_any(),

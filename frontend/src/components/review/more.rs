@@ -11,7 +11,7 @@ use crate::client::{Live, Session, use_api, use_post};
 use crate::components::button::Button;
 use crate::components::commands::{Command, Commands};
 use crate::components::dialog::Dialog;
-use crate::components::inert::named;
+use crate::components::inert::{inert_code, named};
 use crate::components::listeners::while_shown;
 use crate::state::drafts::Form;
 use crate::state::palette::Section;
@@ -133,7 +133,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                                 prop:value=text on:input=move |event| typed(event_target_value(&event))></textarea>
                         }.into_any()
                     }}
-                    {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
+                    {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{inert_code(&problem)}</p> })}
                     <div class="actions">
                         <Button off=busy class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Delegate" } else { "Withdraw" }}</Button>
                     </div>

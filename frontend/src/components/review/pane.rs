@@ -6,6 +6,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::access::{Access, Act};
+use shared::decision::Verdict;
 use shared::error::Mistake;
 use shared::id::ReviewId;
 use shared::review::{Review, ReviewOption};
@@ -19,7 +20,7 @@ use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
 use crate::state::guardrail_notes::Answered;
 use crate::state::inbox::InboxRow;
-use crate::state::option_fields;
+use crate::state::option_fields::{self, PLACE};
 use crate::state::outbox::Stage;
 use crate::state::verdict::keys::on_enter;
 use crate::state::verdict::{Intent, sends_edits};
@@ -108,7 +109,30 @@ impl Pane {
             only_shown,
         };
         pane.keep_what_was_seen();
+        pane.take_refusals();
         Some(pane)
+    }
+
+    /// Takes over the mistakes that the server finds in a decision. They are shown at their fields, in the form where
+    /// they were typed, and another decision can be made.
+    fn take_refusals(self) {
+        Effect::new(move |_| {
+            let refused = self.workspace.outbox.with(|outbox| {
+                let sending = outbox.get(self.id)?;
+                let Stage::Refused(problem) = &sending.stage else { return None };
+                (!problem.errors.is_empty()).then(|| (problem.errors.clone(), sending.request.verdict.clone()))
+            });
+            let Some((mistakes, verdict)) = refused else { return };
+            let is_in_form = mistakes.iter().any(|mistake| mistake.path.starts_with(PLACE));
+            self.mistakes.set(mistakes);
+            if !self.only_shown {
+                if let (Verdict::Choose { option, .. }, true) = (verdict, is_in_form) {
+                    self.filling.set(Some(option));
+                }
+                focus_on(MISTAKE);
+            }
+            self.workspace.dismiss(self.id);
+        });
     }
 
     /// Keeps the content before a change, so that the difference can be shown.
@@ -139,6 +163,16 @@ impl Pane {
     /// The role of a card in the pane, if it is no landmark: beside other reviews, its name says too little.
     pub fn card_role(self) -> Option<&'static str> {
         self.only_shown.then_some("group")
+    }
+
+    /// Whether it is the only review on the page, with fields and keys of its own.
+    pub fn is_alone(self) -> bool {
+        !self.only_shown
+    }
+
+    /// The role of a message that is announced when it changes. The page of several reviews announces a summary instead.
+    pub fn status_role(self) -> Option<&'static str> {
+        (!self.only_shown).then_some("status")
     }
 
     /// Whether this person can decide the review in this pane now.

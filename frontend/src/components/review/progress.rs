@@ -2,6 +2,7 @@
 //! somebody else decided first.
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 use shared::api::DecisionEffect;
 use shared::error::{Code, Problem};
 use shared::review::{Outcome, Review, ReviewStatus};
@@ -17,6 +18,7 @@ use crate::components::shortcuts;
 use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
 use crate::state::ending::Ending;
+use crate::state::inbox::address;
 use crate::state::outbox::{Reason, Sending, Stage, UNDO};
 use crate::state::outcomes::{self, Quotes};
 use crate::state::record;
@@ -37,7 +39,7 @@ pub fn Progress(pane: Pane) -> impl IntoView {
     });
     // A status is announced when it changes, not when it appears: its place is there before. An alert is its own place.
     view! {
-        <div class="stage" role="status">
+        <div class="stage" role=pane.status_role()>
             {move || match (stage.get(), over.get()) {
                 (Some(Stage::Held(until)), _) => view! { <Held pane=pane until=until.0 /> }.into_any(),
                 (Some(Stage::Sending), _) => {
@@ -85,7 +87,8 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
             <span class="grow">
                 <b>{says.map(|says: String| inert(&says))}</b>
                 {quotes}
-                <span class="sr">", sent in a moment or when you leave this tab"{shortcuts::undo_hint()}</span>
+                // Beside other reviews, the key undoes the newest decision.
+                <span class="sr">", sent in a moment or when you leave this tab"{pane.is_alone().then(shortcuts::undo_hint)}</span>
                 <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave this tab", seconds())}</span>
             </span>
             <button class="b sm" on:click=move |_| {
@@ -93,7 +96,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
             }>
                 <Glyph icon=icondata::LuUndo2 />
                 "Undo"
-                <kbd aria-hidden="true">"u"</kbd>
+                {pane.is_alone().then(|| view! { <kbd aria-hidden="true">"u"</kbd> })}
             </button>
             <button class="b ghost sm" on:click=move |_| pane.workspace.send_now(pane.id)>"Send now"</button>
             <i class="run-down" style=style aria-hidden="true"></i>
@@ -152,11 +155,13 @@ fn RunState(pane: Pane) -> impl IntoView {
         });
     }
     let run = run_since(pane);
+    let search = use_location().search;
     move || {
         let run = run.get()?;
         // The run's next review, if this person may see it.
         let next = live.inbox.with(|inbox| inbox.asked_by(run.id));
-        let next = next.map(|id| view! { " "<a href=format!("/reviews/{id}")>"Open the next review"</a> });
+        let next =
+            next.map(|id| view! { " "<a href=move || address::review(id, &search.get())>"Open the next review"</a> });
         Some(view! { <span class="since">{inert_code(&run_words(&run))}{next}</span> })
     }
 }
@@ -227,7 +232,7 @@ fn Unsent(pane: Pane, reason: Reason) -> impl IntoView {
                 {move || if behind.get() {
                     view! { "The content has changed since you decided this, and it was not sent. Look at the change, then decide again." }.into_any()
                 } else {
-                    view! { <b>{lead}</b>{more.clone()} }.into_any()
+                    view! { <b>{lead}</b>{inert_code(&more)} }.into_any()
                 }}
             </span>
             <Show when=move || !behind.get()>
@@ -256,7 +261,7 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
     view! {
         <div class="banner stop" role="alert">
             <Glyph icon=icondata::LuTriangleAlert />
-            <span class="grow"><b>{lead}</b>{more}</span>
+            <span class="grow"><b>{lead}</b>{inert_code(&more)}</span>
             <button class="b sm" on:click=move |_| pane.workspace.dismiss(pane.id)>"Decide again"</button>
         </div>
     }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use leptos::prelude::*;
-use shared::decision::Verdict;
 use shared::error::Code;
 use shared::id::ReviewId;
 
@@ -17,14 +16,13 @@ use super::pane::Pane;
 use super::sent::SentWithIt;
 use super::side::Side;
 use crate::components::arrival;
-use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::held::HeldBar;
 use crate::components::inert::named;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::state::inbox::InboxRow;
-use crate::state::option_fields::{self, PLACE};
-use crate::state::outbox::{Sending, Stage};
+use crate::state::option_fields;
+use crate::state::outbox::Sending;
 
 /// A pane to read and decide a review.
 #[component]
@@ -80,24 +78,6 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, back: Callback<()>) -
     // The row exists from here on, since the open review is never dropped.
     let Some(pane) = Pane::new(id, row, false) else { return ().into_any() };
     let review = pane.review;
-    // Mistakes found by the server are shown at their fields, in the form where they were typed.
-    Effect::new(move |_| {
-        let refused = pane.workspace.outbox.with(|outbox| {
-            let sending = outbox.get(id)?;
-            let Stage::Refused(problem) = &sending.stage else { return None };
-            (!problem.errors.is_empty()).then(|| (problem.errors.clone(), sending.request.verdict.clone()))
-        });
-        if let Some((mistakes, verdict)) = refused {
-            if let (Verdict::Choose { option, .. }, true) =
-                (verdict, mistakes.iter().any(|mistake| mistake.path.starts_with(PLACE)))
-            {
-                pane.filling.set(Some(option));
-            }
-            pane.mistakes.set(mistakes);
-            focus_on(MISTAKE);
-            pane.workspace.dismiss(id);
-        }
-    });
     // The form of an accepted decision closes; that of an undone one opens again. If the server refused values in the
     // form, it is open already: the decision may have left the outbox before this effect ran.
     Effect::new(move |before: Option<Option<Sending>>| {

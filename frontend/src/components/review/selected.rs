@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use leptos::html;
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 use shared::error::Code;
 use shared::id::ReviewId;
 use shared::review::Review;
@@ -29,8 +30,9 @@ use crate::components::inert::{inert, named};
 use crate::components::notice::Notifier;
 use crate::components::selecting::Selecting;
 use crate::components::states::{Empty, Failed, Loading};
-use crate::state::inbox::InboxRow;
-use crate::state::selection::{Choice, PlainChoice, Selection, Standing, choices, summary};
+use crate::state::inbox::{InboxRow, address};
+use crate::state::selection::{PlainChoice, Selection, choices};
+use crate::state::standing::{Standing, summary};
 use crate::state::words;
 
 /// The panes on the page.
@@ -173,8 +175,7 @@ fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
             if let Some(PlainChoice { intent, .. }) = choices(&review).into_iter().find(usual)
                 && !untrack(move || pane.has_changed())
             {
-                let choice = Some(Choice { intent, revision: review.revision });
-                selection.update(|selection| selection.choose(pane.id, choice));
+                selection.update(|selection| selection.choose_for_all(pane.id, intent, review.revision));
             }
         }
     };
@@ -196,10 +197,15 @@ fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
         number => format!("Send {}", words::count(number, "decision", "decisions")),
     };
     let nothing = Signal::derive(move || number.get() == 0);
+    let is_begun = Memo::new(move |_| selection.with(Selection::has_single_choices));
+    let (approve, reject) = (
+        move || if is_begun.get() { "Approve the rest" } else { "Approve all that are shown" },
+        move || if is_begun.get() { "Reject the rest" } else { "Reject all" },
+    );
     view! {
         <div class="acts">
-            <button type="button" class="b" on:click=move |_| choose_all(true)>"Approve all that are shown"</button>
-            <button type="button" class="b" on:click=move |_| choose_all(false)>"Reject all"</button>
+            <button type="button" class="b" on:click=move |_| choose_all(true)>{approve}</button>
+            <button type="button" class="b" on:click=move |_| choose_all(false)>{reject}</button>
             <Button class="b primary send" off=nothing press=send>{label}</Button>
         </div>
     }
@@ -215,13 +221,15 @@ fn SelectedReview(id: ReviewId, selecting: Selecting, panes: Panes) -> impl Into
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| row.review.title.clone())).unwrap_or_default());
     let name = format!("selected-{id}");
     let named_by = name.clone();
+    let search = use_location().search;
+    let href = move || address::review(id, &search.get());
     let leave_out = move |_| selecting.selection.update(|selection| selection.remove(id));
     let under_way =
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| selecting.standing(row))) == Some(Standing::Sending));
     view! {
         <section class="one" role="group" aria-labelledby=named_by>
             <header>
-                <h2 id=name dir="auto"><a href=format!("/reviews/{id}")>{move || inert(&title.get())}</a></h2>
+                <h2 id=name dir="auto"><a href=href>{move || inert(&title.get())}</a></h2>
                 <Show when=move || !under_way.get()>
                     <button
                         type="button"

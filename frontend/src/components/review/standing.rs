@@ -18,7 +18,9 @@ pub fn Votes(pane: Pane) -> impl IntoView {
     move || {
         let (alarm, text) = pane.review.with(|review| votes::standing(review, session.username().as_deref()))?;
         let class = if alarm { "banner stop" } else { "banner" };
-        Some(view! { <p class=class role="status"><Glyph icon=icondata::LuUsers /><span>{inert(&text)}</span></p> })
+        Some(
+            view! { <p class=class role=pane.status_role()><Glyph icon=icondata::LuUsers /><span>{inert(&text)}</span></p> },
+        )
     }
 }
 
@@ -41,7 +43,7 @@ pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
             format!("{} has claimed this until {}. You can still decide it first.", claim.by, time::clock(claim.until));
         Some(view! { <p class="banner warn"><Glyph icon=icondata::LuUserRound /><span>{text}</span></p> })
     };
-    view! { <div class="stage" role="status">{says}</div> }
+    view! { <div class="stage" role=pane.status_role()>{says}</div> }
 }
 
 /// Says who paused the review, and what that means; also confirms the pause to that person.
@@ -58,7 +60,7 @@ pub fn PausedSince(pane: Pane) -> impl IntoView {
         );
         Some(view! { <p class="banner"><Glyph icon=icondata::LuPause /><span>{text}</span></p> })
     };
-    view! { <div class="stage" role="status">{says}</div> }
+    view! { <div class="stage" role=pane.status_role()>{says}</div> }
 }
 
 /// Says why this person cannot decide.

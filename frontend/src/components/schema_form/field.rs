@@ -6,7 +6,7 @@ use super::draft::{Content, FieldDraft, next_key};
 use super::list::list_view;
 use super::place::{FieldParts, FieldPlace, heading, messages_at};
 use super::several::boxes;
-use crate::components::inert::{inert, named};
+use crate::components::inert::{inert, inert_code, named};
 use crate::components::listeners::while_shown;
 use crate::state::schema::{FieldChoice, Kind};
 
@@ -39,7 +39,7 @@ fn object_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
                 {(!draft.required).then(|| view! { <span class="field-required">"optional"</span> })}
             </legend>
             {draft.shape.description.clone().map(|text| view! { <p class="hint">{inert(&text)}</p> })}
-            <p class="mistake" aria-live="polite">{said}</p>
+            <p class="mistake" aria-live="polite">{move || inert_code(&said.get())}</p>
             <div class="fields">{children}</div>
         </fieldset>
     }
@@ -84,7 +84,7 @@ fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
             {title}
             <p class="hint" id=help_id>{inert(&help)}</p>
             {input}
-            <p class="mistake" id=error_id aria-live="polite">{wrong}</p>
+            <p class="mistake" id=error_id aria-live="polite">{move || inert_code(&wrong.get())}</p>
         </div>
     }
     .into_any()

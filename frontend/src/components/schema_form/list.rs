@@ -7,7 +7,7 @@ use super::draft::{Content, FieldDraft, ListRow};
 use super::place::{FieldPlace, heading, messages_at};
 use crate::components::button::Button;
 use crate::components::glyph::Glyph;
-use crate::components::inert::{inert, named};
+use crate::components::inert::{inert, inert_code, named};
 use crate::state::schema::Kind;
 
 /// Renders a field, given its key and place.
@@ -37,7 +37,7 @@ pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace, field: Field
                 <For each=move || rows.get() key=|row| row.key children=move |row| row_view(&row, rows, min, place, field)/>
             </ol>
             <Show when=move || count() == 0><p class="list-empty">"No rows yet."</p></Show>
-            <p class="mistake" aria-live="polite">{said}</p>
+            <p class="mistake" aria-live="polite">{move || inert_code(&said.get())}</p>
             <Button class="b sm" press=add off=Signal::derive(move || place.disabled.get() || count() >= max)
                 label=format!("Add a row to {}", named(&spoken))><Glyph icon=icondata::LuPlus/>"Add a row"</Button>
         </fieldset>

@@ -16,6 +16,7 @@ pub use self::draft::next_key;
 use self::draft::{FieldDraft, parse_json};
 use self::field::field_view;
 use self::place::FieldPlace;
+use crate::components::inert::inert_code;
 use crate::state::extent;
 
 /// A form for `value`.
@@ -108,7 +109,7 @@ pub fn SchemaForm(
             </div>
             <Show when=move || has_fields() && whole.with(|whole| !whole.is_empty())>
                 <ul class="form-errors" role="alert">
-                    {move || whole.get().into_iter().map(|message| view! { <li>{message}</li> }).collect_view()}
+                    {move || whole.get().into_iter().map(|message| view! { <li>{inert_code(&message)}</li> }).collect_view()}
                 </ul>
             </Show>
             <Show

@@ -102,7 +102,7 @@ fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
     let changes: Vec<_> = decision.as_ref().map(|decision| changes(&review, decision)).unwrap_or_default();
     let changed = (!changes.is_empty()).then(|| {
         let cards = changes.into_iter().map(|(name, content_type, old, new)| view! {
-            <section class="card"><header><code>{name}</code><span class="muted">"proposed and approved"</span></header>
+            <section class="card"><header><code>{inert(&name)}</code><span class="muted">"proposed and approved"</span></header>
                 <div class="in"><Diff content_type old new/></div></section>
         }).collect_view();
         view! { <h2 class="sub">"What they changed"</h2>{cards} }

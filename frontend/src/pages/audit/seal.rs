@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::client::{Live, use_api};
 use crate::components::button::Button;
+use crate::components::inert::inert_code;
 use crate::components::time::{clock, day, full};
 
 /// One line about the seals, which stands out only if a check fails.
@@ -37,7 +38,7 @@ pub fn Seal() -> impl IntoView {
     let sealed_at = move || sealed.get().flatten().map(|seal| full(seal.sealed_at));
     view! {
         <p class="hint audit-seal" class:mistake=bad role="status">
-            <span title=sealed_at>{words}</span>" "
+            <span title=sealed_at>{move || inert_code(&words())}</span>" "
             <Button class="b sm ghost" off=busy press=move |()| { verify.dispatch_local(()); }>"Verify"</Button>
         </p>
     }

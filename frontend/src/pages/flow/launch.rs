@@ -16,6 +16,7 @@ use crate::components::button::Button;
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
+use crate::components::inert::{inert, inert_code};
 use crate::components::schema_form::SchemaForm;
 use crate::state::drafts::{Form, asks_password};
 use crate::state::schema::initial;
@@ -142,7 +143,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                         <summary>"Context"<span class="muted">"user, tenant, session and metadata that every step of the run can read"</span></summary>
                         {context_form}
                     </details>
-                    {move || elsewhere().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
+                    {move || elsewhere().map(|why| view! { <p class="banner stop" role="alert">{inert_code(&why)}</p> })}
                 </div>
                 <footer>
                     <Button class="b primary" off=off>
@@ -155,7 +156,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                 </footer>
             </form>
             <aside class="launch-about">
-                {flow.description.map(|text| view! { <p class="soft">{text}</p> })}
+                {flow.description.map(|text| view! { <p class="soft">{inert(&text)}</p> })}
                 {flow.graph.map(|graph| view! {
                     <section class="card"><header><b class="grow">"Graph"</b><span class="muted">{nodes.map(|nodes| words::count(nodes, "node", "nodes"))}</span></header>
                         <div class="in"><FlowGraph graph/></div>

@@ -15,6 +15,7 @@ use self::definition::Definition;
 use self::launch::LaunchTab;
 use crate::client::{FlowVersion, Session, use_api};
 use crate::components::arrival;
+use crate::components::inert::{inert, named};
 use crate::components::listeners::while_shown;
 use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
@@ -104,7 +105,7 @@ fn OneFlow(id: String) -> impl IntoView {
     });
     arrival::title(move || {
         let title = known.with(|known| known.as_ref()?.shown.as_ref().map(|shown| shown.title.clone()));
-        format!("Flow: {}", title.unwrap_or_else(|| id.get_value()))
+        format!("Flow: {}", title.map_or_else(|| id.get_value(), |title| named(&title)))
     });
     let saved = Callback::new(move |saved: FlowVersion| {
         known.update(|known| {
@@ -205,7 +206,7 @@ fn FlowHeader(flow: Memo<Known>, id: String, definition: Memo<bool>) -> impl Int
                 <nav class="crumbs" aria-label="Breadcrumb">
                     <a href="/flows">"Flows"</a><span aria-hidden="true">"›"</span><span class="mono cut">{id.get_value()}</span>
                 </nav>
-                <h1 node_ref=heading tabindex="-1">{title}</h1>
+                <h1 node_ref=heading tabindex="-1">{move || inert(&title.get())}</h1>
                 <div class="facts">{facts}</div>
             </div>
             {tabs}

@@ -34,12 +34,14 @@ pub struct Keys {
     pub search_field: NodeRef<html::Input>,
     /// Opens a review.
     pub read: Callback<ReviewId>,
+    /// Opens the page of the selected reviews.
+    pub decide: Callback<()>,
     /// Returns to the list.
     pub back: Callback<()>,
 }
 
 /// Handles keys while the page is open.
-pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, back }: Keys) {
+pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, decide, back }: Keys) {
     let (live, arrival) = (Live::expect(), Arrival::expect());
     // The timer that opens the selected row.
     let walk = StoredValue::new_local(None::<Timeout>);
@@ -59,6 +61,14 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, bac
             walk.set_value(Some(Timeout::new(PAUSE, read_where_one_is)));
         }
     };
+    let select = move || {
+        if let Some(id) = at.get_untracked() {
+            selecting.toggle(id);
+        }
+    };
+    let clear = move || {
+        selecting.clear();
+    };
     let search = move || drop(search_field.get_untracked().map(|field| field.focus()));
     Commands::expect().offer(Section::List, move || {
         let listed = live.inbox.with_untracked(|inbox| !inbox.window().rows().is_empty());
@@ -66,9 +76,20 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, bac
             let command = |says, by, key: &str| Command::new(says, move || step(by)).key(Some(key.to_owned()));
             [command("Next review", 1, NEXT.keys), command("Previous review", -1, PREVIOUS.keys)]
         });
+        let here = at.get_untracked().filter(|id| live.inbox.with_untracked(|inbox| inbox.get(*id).is_some()));
+        let selection = selecting.selection;
+        let selects = here.map(|id| {
+            let is_selected = selection.with_untracked(|selection| selection.has(id));
+            let says = if is_selected { "Deselect the current review" } else { "Select the current review" };
+            Command::new(says, select).key(Some(SELECT.keys.to_owned()))
+        });
+        let any = selection.with_untracked(|selection| selection.ticked().next().is_some());
+        let decides =
+            (any && !on_selected.get_untracked()).then(|| Command::new("Review and decide…", move || decide.run(())));
+        let clears = any.then(|| Command::new("Clear the selection", clear));
         let search = Command::new("Search and filter the list", search).key(Some(SEARCH.keys.to_owned()));
         let leaves = open.get_untracked().map(|_| Command::new("Back to the list", move || back.run(())));
-        moves.into_iter().flatten().chain([search]).chain(leaves).collect()
+        moves.into_iter().flatten().chain(selects).chain(decides).chain(clears).chain([search]).chain(leaves).collect()
     });
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() == "Escape" && !event.default_prevented() {
@@ -81,7 +102,7 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, bac
                 }
                 _ if !is_for_page(&event) => {}
                 _ if on_selected.get_untracked() || (open.get_untracked().is_some() && !wide()) => back.run(()),
-                _ if selecting.clear() => event.prevent_default(),
+                _ if open.get_untracked().is_none() && selecting.clear_untouched() => event.prevent_default(),
                 _ => {}
             }
             return;
@@ -94,7 +115,7 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, bac
             key if key == PREVIOUS.keys => step(-1),
             "ArrowDown" if !in_pane(&event) => step(1),
             "ArrowUp" if !in_pane(&event) => step(-1),
-            key if key == SELECT.keys => drop(at.get_untracked().map(|id| selecting.toggle(id))),
+            key if key == SELECT.keys => select(),
             key if key == SEARCH.keys => search(),
             // The review on screen is not the selected one yet, so no key may decide it.
             _ if walk.with_value(Option::is_some) => read_where_one_is(),

@@ -65,11 +65,12 @@ pub fn InboxPage() -> impl IntoView {
     if !came_back() && !is_listed {
         list.begin_at_top();
     }
-    keep_current(query);
     let untouched = move || {
         at.get_untracked().is_none() && selecting.selection.with_untracked(|selection| selection.shown().is_empty())
     };
+    // Before the list is asked for, so that no other one is shown first.
     open_default_view(query, untouched, Callback::new(move |filter| go(INBOX, &filter, true)));
+    keep_current(query);
     Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
     on_cleanup(move || live.inbox.update(Inbox::leave));
 
@@ -93,7 +94,8 @@ pub fn InboxPage() -> impl IntoView {
     });
     let decide_selected =
         Callback::new(move |()| go(address::SELECTED, &query.get_untracked(), open.get_untracked().is_some()));
-    use_keys(Keys { at, open, on_selected, selecting, search_field: field, read, back: back_to_the_list() });
+    let back = back_to_the_list();
+    use_keys(Keys { at, open, on_selected, selecting, search_field: field, read, decide: decide_selected, back });
 
     let (above, scroller) = (RwSignal::new(0), NodeRef::<html::Div>::new());
     // Memos, so that a change of one row does not create the list again, which would lose its position and the focus.
@@ -149,6 +151,13 @@ fn open_default_view(query: Memo<ReviewQuery>, untouched: impl Fn() -> bool + 's
             && query.with_untracked(|query| *query == ReviewQuery::default())
     };
     let waits = StoredValue::new(!came_back() && is_plain());
+    if waits.get_value()
+        && let Some(views) = saved.stored()
+        && let Some(filter) = default_filter(&views.views)
+    {
+        open.run(filter.clone());
+        waits.set_value(false);
+    }
     Effect::new(move |_| {
         let Some(views) = saved.get() else { return };
         // Only as it is opened: afterwards, the person may want to see all reviews.

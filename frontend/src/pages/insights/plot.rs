@@ -68,7 +68,7 @@ fn table(bars: &[Bar], head: &[&'static str], row: &dyn Fn(&Figures) -> Vec<Stri
     });
     view! {
         <div class="wrap" tabindex="0" role="group" aria-label="Chart data">
-            <table class="table"><thead><tr><th>"Requested"</th>{head}</tr></thead><tbody>{rows.collect_view()}</tbody></table>
+            <table class="table"><thead><tr><th>"Time"</th>{head}</tr></thead><tbody>{rows.collect_view()}</tbody></table>
         </div>
     }
     .into_any()

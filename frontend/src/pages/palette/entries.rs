@@ -84,12 +84,13 @@ pub fn fixed(offered: &[Offered], session: Session) -> Vec<Entry> {
 
 /// The flows, each to be started.
 pub fn flows(flows: &[FlowVersion]) -> Vec<Entry> {
-    let entry = |(at, flow): (usize, &FlowVersion)| {
+    let entry = |flow: &FlowVersion| {
         let says = format!("Start {}", named(&flow.title));
         let target = Target::Page(format!("/flows/{}", flow.id));
-        Entry::new(format!("flow-{at}"), Section::Flows, says, flow.id.to_string(), icondata::LuPlay, target)
+        // Not by its place in the list, which changes when the list is read again.
+        Entry::new(format!("flow-{}", flow.id), Section::Flows, says, flow.id.to_string(), icondata::LuPlay, target)
     };
-    flows.iter().enumerate().map(entry).collect()
+    flows.iter().map(entry).collect()
 }
 
 /// The review or run whose id was typed, and a search of the inbox for what was typed.

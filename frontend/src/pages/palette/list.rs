@@ -15,7 +15,7 @@ use crate::client::{Notifier, Session, use_api};
 use crate::components::commands::Commands;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert_code;
-use crate::state::palette::{Section, found};
+use crate::state::palette::{Section, current, found};
 use crate::state::words;
 
 /// The matches, in groups with headings.
@@ -44,11 +44,20 @@ pub fn PaletteList() -> impl IntoView {
         let (opens, search) = entries::typed(&typed);
         opens.into_iter().chain(matching).chain(search).collect::<Vec<Entry>>()
     });
-    // Typing selects the first match. Before that nothing is selected, so that Enter alone does nothing.
+    // The id of the option that a key moved to since the last change of the text.
+    let moved_to = RwSignal::new(None::<String>);
+    Effect::new(move |_| {
+        text.track();
+        moved_to.set(None);
+    });
+    // Flows may be read after the text was typed.
     Effect::new(move |_| {
         let is_typed = text.with(|text| !text.trim().is_empty());
-        let first = found.with_untracked(|found| found.first().map(|entry| entry.id.clone()));
-        selected.set(first.filter(|_| is_typed));
+        let moved_to = moved_to.get();
+        selected.set(found.with(|found| {
+            let ids = found.iter().map(|entry| entry.id.as_str());
+            current(ids, is_typed, moved_to.as_deref()).map(ToOwned::to_owned)
+        }));
     });
     Effect::new(move |_| {
         let selected = selected.get();
@@ -86,7 +95,7 @@ pub fn PaletteList() -> impl IntoView {
             let here = selected.with_untracked(|id| found.iter().position(|entry| id.as_ref() == Some(&entry.id)));
             found.get(to(here, found.len())).map(|entry| entry.id.clone())
         });
-        selected.set(next);
+        moved_to.set(next);
     };
     let pressed = move |event: &KeyboardEvent| {
         if event.ctrl_key() || event.meta_key() || event.alt_key() || event.shift_key() {

@@ -9,7 +9,7 @@ use shared::time::Timestamp;
 use super::rows::{row, table};
 use crate::client::{use_api, use_post};
 use crate::components::button::Button;
-use crate::components::inert::named;
+use crate::components::inert::{inert_code, named};
 use crate::components::listeners::while_shown;
 use crate::components::states::Loaded;
 use crate::components::time::day;
@@ -82,7 +82,7 @@ pub fn Deputies() -> impl IntoView {
         table(rows, "No deputies.")
     };
     view! {
-        {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
+        {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{inert_code(&problem.to_string())}</p> })}
         <p class="soft lead">"While you are away, your deputy can see and decide what you can. The audit log records on whose behalf."</p>
         <form class="deputy-form" on:submit=move |event| { event.prevent_default(); send(); }>
             <label class="field"><span class="label">"Deputy"</span>

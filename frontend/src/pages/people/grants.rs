@@ -7,6 +7,7 @@ use shared::id::GrantId;
 
 use super::rows::{row, table};
 use crate::client::use_api;
+use crate::components::inert::inert_code;
 use crate::components::states::Loaded;
 use crate::components::time::day;
 
@@ -47,7 +48,7 @@ pub fn Grants() -> impl IntoView {
         table(rows, "No remembered approvals. Every call that needs approval asks for it.")
     };
     view! {
-        {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
+        {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{inert_code(&problem.to_string())}</p> })}
         <p class="soft lead">"Approvals that you chose to remember. After you revoke one, the next such call asks again."</p>
         <Loaded from=grants failed="Your remembered approvals could not be loaded" rows=2 children=of_grants/>
     }

@@ -14,6 +14,7 @@ use super::{elsewhere, mistake_at, mistakes};
 use crate::client::{Session, use_api};
 use crate::components::button::Button;
 use crate::components::glyph::Glyph;
+use crate::components::inert::inert_code;
 use crate::components::listeners::while_shown;
 use crate::components::states::{Empty, Loaded};
 use crate::state::notification_rules::{after, flip, is_on, next_rule, waits};
@@ -170,7 +171,7 @@ fn Choice(known: Notifications) -> impl IntoView {
             </div>
             {slack.then(member)}
             {mail.then(|| mail_address(mail_hint))}
-            {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
+            {move || other().map(|why| view! { <p class="banner stop" role="alert">{inert_code(&why)}</p> })}
             <div class="notification-save">
                 <Button class="b primary" off=Signal::derive(move || busy.get() || !dirty.get())>"Save"</Button>
                 <span class="muted small" role="status">{move || if busy.get() { "Saving…" } else if dirty.get() { "Not saved yet." } else if done.get() == Some(true) { "Saved." } else { "" }}</span>
@@ -261,7 +262,7 @@ fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
         <span class="small" role="status">{move || if busy.get() { view! { "Sending…" }.into_any() } else { match said.get() {
             None => ().into_any(),
             Some(Ok(())) => view! { <span class="go">"Test sent."</span> }.into_any(),
-            Some(Err(why)) => view! { <span class="stop">"Not sent: "{why}</span> }.into_any(),
+            Some(Err(why)) => view! { <span class="stop">"Not sent: "{inert_code(&why)}</span> }.into_any(),
         }}}</span>
     }
 }
@@ -287,7 +288,8 @@ fn GivenUp() -> impl IntoView {
             Some(Err(problem)) => (Vec::new(), Some(problem)),
         };
         let why = sent.get().and_then(Result::err).or(refused);
-        let why = why.map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> });
+        let why =
+            why.map(|problem| view! { <p class="banner stop" role="alert">{inert_code(&problem.to_string())}</p> });
         (why.is_some() || !loaded.is_empty()).then(|| {
             let rows = loaded.into_iter().map(|message: Delivery| {
                 let what = format!("{} to {}: {}", message.channel, message.target, message.event);

@@ -2,6 +2,8 @@
 
 use leptos::prelude::*;
 
+use crate::components::inert::{inert, named};
+
 /// Returns one row: a name, details, and a button of this class that does `act`.
 pub fn row(
     what: String,
@@ -10,11 +12,11 @@ pub fn row(
     verb: &'static str,
     act: impl FnMut(web_sys::MouseEvent) + 'static,
 ) -> AnyView {
-    let label = format!("{verb}: {what}");
+    let label = format!("{verb}: {}", named(&what));
     view! {
         <tr>
-            <td class="person-name"><b>{what}</b></td>
-            <td class="soft">{more}</td>
+            <td class="person-name"><b>{inert(&what)}</b></td>
+            <td class="soft">{inert(&more)}</td>
             <td class="num"><button class=class aria-label=label on:click=act>{verb}</button></td>
         </tr>
     }

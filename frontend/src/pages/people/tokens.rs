@@ -8,6 +8,7 @@ use super::token_form::TokenForm;
 use crate::client::{Live, use_api};
 use crate::components::confirm::Confirm;
 use crate::components::dialog::Dialog;
+use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::states::{Empty, Loaded};
 use crate::components::time::{Ago, full};
@@ -45,7 +46,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
         let (name, asked) = (token.name.clone(), token.clone());
         view! {
             <tr>
-                <td class="person-name"><b>{token.name}</b><span class="sub mono">{token.id.to_string()}</span></td>
+                <td class="person-name"><b>{inert(&token.name)}</b><span class="sub mono">{token.id.to_string()}</span></td>
                 <td><span class="role-tags">{role_tags(&token.roles)}{token.roles.is_empty().then(|| view! { <span class="muted">"none"</span> })}</span></td>
                 <td class="soft nowrap" data-label="created"><Ago at=token.created_at/></td>
                 <td class="soft nowrap" data-label="expires">{until}</td>

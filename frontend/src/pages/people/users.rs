@@ -12,6 +12,7 @@ use super::roles::role_tags;
 use super::user_form::UserForm;
 use crate::client::{Session, use_api};
 use crate::components::dialog::Dialog;
+use crate::components::inert::inert;
 use crate::components::states::Loaded;
 use crate::components::time::Ago;
 
@@ -51,7 +52,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
         let name = user.display_name.clone().filter(|name| !name.is_empty());
         view! {
             <tr class:inactive=!user.active>
-                <td class="person-name"><b>{name.unwrap_or_else(|| user.username.to_string())}</b><span class="sub">{user.username.to_string()}{user.email.clone().filter(|email| !email.is_empty()).map(|email| format!(" · {email}"))}</span></td>
+                <td class="person-name"><b>{inert(&name.unwrap_or_else(|| user.username.to_string()))}</b><span class="sub">{user.username.to_string()}{user.email.clone().filter(|email| !email.is_empty()).map(|email| format!(" · {email}"))}</span></td>
                 <td><span class="role-tags">{role_tags(&user.roles)}</span></td>
                 <td>{if user.active { view! { <span class="tag go">"active"</span> } } else { view! { <span class="tag">"deactivated"</span> } }}</td>
                 <td class="soft nowrap" data-label="added"><Ago at=user.created_at/></td>

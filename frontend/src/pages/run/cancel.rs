@@ -7,6 +7,7 @@ use super::data::RunData;
 use crate::client::{use_api, use_post};
 use crate::components::button::Button;
 use crate::components::dialog::Dialog;
+use crate::components::inert::inert_code;
 use crate::components::notice::Notifier;
 
 /// The dialog that cancels a run.
@@ -44,7 +45,7 @@ pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
                     <span class="label">"Reason (recorded)"</span>
                     <textarea class="textarea" rows="3" bind:value=reason></textarea>
                 </label>
-                {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
+                {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{inert_code(&problem)}</p> })}
                 <div class="actions">
                     <button type="button" class="b" on:click=move |_| open.set(false)>"Keep running"</button>
                     <Button class="b stop" off=busy>{move || if busy.get() { "Cancelling…" } else { "Cancel the run" }}</Button>

@@ -11,7 +11,7 @@ use super::data::RunData;
 use crate::client::{Workspace, use_api, use_post};
 use crate::components::button::Button;
 use crate::components::dialog::Dialog;
-use crate::components::inert::inert;
+use crate::components::inert::{inert, inert_code};
 use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
 use crate::components::states::Failed;
@@ -181,7 +181,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
                     <span class="label">"What it is based on (optional)"</span>
                     <textarea class="textarea" rows="2" maxlength=MAX_TEXT.to_string() bind:value=context></textarea>
                 </label>
-                {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem.to_string()}</p> })}
+                {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{inert_code(&problem.to_string())}</p> })}
                 <div class="actions">
                     <button type="button" class="b" on:click=move |_| open.set(false)>"Close"</button>
                     <Button class="b primary" off=busy>{move || if busy.get() { "Sending…" } else { "Give feedback" }}</Button>

@@ -139,16 +139,22 @@ pub fn Outcome(data: RunData) -> impl IntoView {
             }
         })
     };
-    let pending = Memo::new(move |_| {
-        let report = data.report.get();
-        report
-            .map(|report| report.reviews.into_iter().filter(Review::is_pending).collect::<Vec<_>>())
-            .unwrap_or_default()
-    });
+    // The places in the report; a review is read when it is rendered, once for each of its versions.
+    let pending = move || {
+        data.report.with(|report| {
+            let reviews = report.iter().flat_map(|report| report.reviews.iter().enumerate());
+            let pending = reviews.filter(|(_, review)| review.is_pending());
+            pending.map(|(index, review)| (index, review.id, review.version)).collect::<Vec<_>>()
+        })
+    };
+    let review_at =
+        move |index: usize| data.report.with_untracked(|report| report.as_ref()?.reviews.get(index).cloned());
     view! {
         {ended}
         <div class="waits" aria-live="polite">
-            {move || pending.get().into_iter().map(|review| view! { <Waits review/> }).collect_view()}
+            <For each=pending key=|(_, id, version)| (*id, *version) let:line>
+                {review_at(line.0).map(|review| view! { <Waits review/> })}
+            </For>
         </div>
     }
 }

@@ -73,9 +73,8 @@ fn RunView(id: RunId) -> impl IntoView {
 
 #[component]
 fn Whole(data: RunData) -> impl IntoView {
-    let run = Signal::derive(move || data.run.get());
-    let report = Signal::derive(move || data.report.get());
-    let streams = Signal::derive(move || data.streams.get());
+    // Not derived signals, which would copy the whole run and its history each time they are read.
+    let (run, report, streams) = (Signal::from(data.run), Signal::from(data.report), Signal::from(data.streams));
     let state = Memo::new(move |_| data.run.with(|run| run.as_ref().map(beside_output).unwrap_or_default()));
     let output = Memo::new(move |_| data.run.with(|run| run.as_ref().and_then(|run| run.output.clone())));
     let has_output = Memo::new(move |_| output.with(|output| output.as_ref().is_some_and(|output| !output.is_empty())));

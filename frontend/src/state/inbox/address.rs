@@ -16,6 +16,13 @@ pub fn review_at(path: &str) -> Option<ReviewId> {
     path.strip_prefix("/reviews/")?.parse().ok()
 }
 
+/// The address of a review beside the list with the filter `search`, with or without the question mark.
+pub fn review(id: ReviewId, search: &str) -> String {
+    let search = search.trim_start_matches('?');
+    let mark = if search.is_empty() { "" } else { "?" };
+    format!("/reviews/{id}{mark}{search}")
+}
+
 /// Reads a filter from query parameters. Unknown parameters and invalid values are ignored.
 pub fn read<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> ReviewQuery {
     parts.into_iter().fold(ReviewQuery::default(), |query, (name, value)| with(&query, name, Some(value)))
@@ -62,6 +69,16 @@ mod tests {
             assert_eq!(part(&query, name).as_deref(), Some(value));
         }
         assert_eq!(with(&query, "q", None), read(parts[..3].iter().copied()));
+    }
+
+    #[test]
+    fn a_review_is_opened_beside_the_list_as_it_is_filtered() {
+        let id = "018f0000-0000-7000-8000-000000000001".parse().unwrap();
+        let path = format!("/reviews/{id}");
+        assert_eq!(review(id, ""), path);
+        assert_eq!(review(id, "q=a"), format!("{path}?q=a"));
+        assert_eq!(review(id, "?q=a"), format!("{path}?q=a"));
+        assert_eq!(review_at(&path), Some(id));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use shared::grant::GrantScope;
 
 use super::shown::ShownAction;
 use crate::client::Session;
-use crate::components::inert::{inert, named};
+use crate::components::inert::{inert, inert_code, named};
 use crate::components::listeners::while_shown;
 use crate::state::action_words;
 use crate::state::drafts::Chosen;
@@ -139,6 +139,6 @@ pub fn Message(shown: ShownAction) -> impl IntoView {
                 ></textarea>
             </div>
         </Show>
-        {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
+        {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{inert_code(&text)}</p> }).collect_view()}
     }
 }

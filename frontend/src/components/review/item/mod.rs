@@ -15,7 +15,7 @@ use super::pane::Pane;
 use super::value::ValueView;
 use crate::client::Session;
 use crate::components::diff::Diff;
-use crate::components::inert::inert;
+use crate::components::inert::{inert, inert_code};
 use crate::components::listeners::while_shown;
 use crate::state::guardrail_notes::NotePlace;
 use crate::state::verdict::is_at;
@@ -135,7 +135,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
             }}
             </div>
             <GuardrailNotes pane=pane place=NotePlace::Key(key.get_value()) />
-            {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
+            {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{inert_code(&text)}</p> }).collect_view()}
         </section>
     }
 }

@@ -8,6 +8,7 @@ use shared::error::{Mistake, Problem};
 
 use crate::client::{Live, use_api};
 use crate::components::glyph::Glyph;
+use crate::components::inert::{inert, inert_code};
 use crate::state::words;
 
 /// The delay between the last change and the check, in milliseconds.
@@ -93,7 +94,7 @@ pub fn use_checks(text: Signal<String>, denied: Memo<Option<&'static str>>) -> C
 pub fn Status(checked: RwSignal<Option<Validation>>, error: RwSignal<Option<Problem>>) -> impl IntoView {
     move || {
         if let Some(problem) = error.get() {
-            return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Could not be checked: "{problem.to_string()}</span> }.into_any();
+            return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Could not be checked: "{inert_code(&problem.to_string())}</span> }.into_any();
         }
         match checked.get() {
             None => view! { <span class="muted">"Checking…"</span> }.into_any(),
@@ -120,7 +121,7 @@ pub fn Mistakes(checked: RwSignal<Option<Validation>>, jump: RwSignal<Option<(u3
         view! {
             <li>
                 <button class=if bad { "bad" } else { "doubt" } on:click=move |_| jump.set(Some(to))>
-                    <span class="place">{place}</span><span class="grow">{mistake.message}</span><code>{mistake.code}</code>
+                    <span class="place">{inert(&place)}</span><span class="grow">{inert_code(&mistake.message)}</span><code>{mistake.code}</code>
                 </button>
             </li>
         }
