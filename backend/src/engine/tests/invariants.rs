@@ -235,6 +235,6 @@ impl Play {
 /// questions.
 fn tasks_of(state: &RunState, branch: u32) -> Vec<TaskId> {
     let own = state.branches[&branch].phase.tasks();
-    let asked = state.questions_of(branch).filter_map(question::Question::task);
+    let asked = state.questions_of(branch).filter_map(Question::task);
     own.into_iter().chain(asked).map(|(task, _)| task).collect()
 }
