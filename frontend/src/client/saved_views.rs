@@ -1,7 +1,6 @@
 //! The saved views of the person who is logged in, as the server has them.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::error::{Code, Problem};
 use shared::id::Username;
 use shared::view::{View, Views};
@@ -44,13 +43,11 @@ impl SavedViews {
     }
 
     /// Loads the views. Without an answer, the inbox is shown without them.
-    pub fn load(self) {
+    pub async fn load(self) {
         let Some(me) = untrack(move || self.me()) else { return };
-        spawn_local(async move {
-            if let Ok(views) = self.api.views().await {
-                self.keep(me, views);
-            }
-        });
+        if let Ok(views) = self.api.views().await {
+            self.keep(me, views);
+        }
     }
 
     /// Replaces the views of this revision. After a failure they are loaded again: if the server has these views, only

@@ -1,6 +1,7 @@
 //! The inbox: the list, with the open review beside it (see `review`).
 
 mod current;
+mod default_view;
 mod keys;
 mod summary;
 
@@ -8,17 +9,18 @@ use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::components::Outlet;
-use leptos_router::hooks::{use_location, use_navigate, use_query_map};
+use leptos_router::hooks::{use_location, use_navigate};
 use shared::api::ReviewQuery;
 use shared::client::query_string;
 use shared::id::ReviewId;
 
 use self::current::keep_current;
+use self::default_view::use_filter;
 use self::keys::{Keys, use_keys};
 use self::summary::{Arrivals, Summary};
 use super::lazy::load_review_ahead;
 use super::review::back_to_the_list;
-use crate::client::{Live, ReviewList, SavedViews};
+use crate::client::{Live, ReviewList};
 use crate::components::arrival;
 use crate::components::filters::InboxFilters;
 use crate::components::queue::{Queue, ToMoreUrgent};
@@ -26,7 +28,6 @@ use crate::components::scroll::came_back;
 use crate::components::selecting::{Selecting, SelectionBar};
 use crate::components::states::{Empty, Failed, Loading, OutOfDate};
 use crate::state::inbox::{Inbox, address};
-use crate::state::saved_views::default_filter;
 
 /// The path of the list.
 const INBOX: &str = "/inbox";
@@ -48,16 +49,15 @@ pub fn InboxPage() -> impl IntoView {
     let at = RwSignal::new(open.get_untracked());
     let field = NodeRef::<html::Input>::new();
 
-    // The filter is held in the address.
-    let parts = use_query_map();
-    let query = Memo::new(move |_| {
-        parts.with(|parts| address::read(parts.into_iter().map(|(name, value)| (name.as_ref(), value))))
-    });
-    let search = Memo::new(move |_| query.with(query_string));
     let go = move |path: &str, query: &ReviewQuery, replace: bool| {
         let options = NavigateOptions { replace, scroll: false, ..NavigateOptions::default() };
         navigate.with_value(|navigate| navigate(&format!("{path}{}", query_string(query)), options));
     };
+    let untouched = move || {
+        at.get_untracked().is_none() && selecting.selection.with_untracked(|selection| selection.shown().is_empty())
+    };
+    let query = use_filter(untouched, Callback::new(move |filter| go(INBOX, &filter, true)));
+    let search = Memo::new(move |_| query.with(query_string));
     let change = move |(query, replace): (ReviewQuery, bool)| go(&location.pathname.get_untracked(), &query, replace);
     let filtered = Memo::new(move |_| query.with(|query| *query != ReviewQuery::default()));
     // An open review that is in the list is shown there, so the list keeps its position.
@@ -65,11 +65,6 @@ pub fn InboxPage() -> impl IntoView {
     if !came_back() && !is_listed {
         list.begin_at_top();
     }
-    let untouched = move || {
-        at.get_untracked().is_none() && selecting.selection.with_untracked(|selection| selection.shown().is_empty())
-    };
-    // Before the list is asked for, so that no other one is shown first.
-    open_default_view(query, untouched, Callback::new(move |filter| go(INBOX, &filter, true)));
     keep_current(query);
     Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
     on_cleanup(move || live.inbox.update(Inbox::leave));
@@ -139,37 +134,6 @@ pub fn InboxPage() -> impl IntoView {
             <Outlet />
         </div>
     }
-}
-
-/// Opens the inbox with the person's default view, unless the address says something else, or they come back.
-fn open_default_view(query: Memo<ReviewQuery>, untouched: impl Fn() -> bool + 'static, open: Callback<ReviewQuery>) {
-    let saved = SavedViews::expect();
-    saved.load();
-    let location = use_location();
-    let is_plain = move || {
-        location.pathname.with_untracked(|path| path == INBOX)
-            && query.with_untracked(|query| *query == ReviewQuery::default())
-    };
-    let waits = StoredValue::new(!came_back() && is_plain());
-    if waits.get_value()
-        && let Some(views) = saved.stored()
-        && let Some(filter) = default_filter(&views.views)
-    {
-        open.run(filter.clone());
-        waits.set_value(false);
-    }
-    Effect::new(move |_| {
-        let Some(views) = saved.get() else { return };
-        // Only as it is opened: afterwards, the person may want to see all reviews.
-        if waits.get_value()
-            && is_plain()
-            && untouched()
-            && let Some(filter) = default_filter(&views.views)
-        {
-            open.run(filter.clone());
-        }
-        waits.set_value(false);
-    });
 }
 
 /// The notice in place of an empty list.
