@@ -94,15 +94,15 @@ pub fn RunsPage() -> impl IntoView {
         })
     });
     // The list grows at its top. Loaded again from there, it has at most so many pages; older runs are loaded on request.
-    let growth = Memo::new(move |_| {
-        let loaded = pages.with(|created_at, _| created_at.len());
-        shown.with(Vec::len).saturating_sub(loaded) / GROWTH
-    });
     // A reload that is under way is waited for: where runs start faster than a list is loaded, none would ever end.
-    Effect::new(move |_| {
-        if growth.get() > 0 && pages.is_settled() {
+    Effect::new(move |before: Option<(bool, usize)>| {
+        let (is_settled, count) = (pages.is_settled(), shown.with(Vec::len));
+        let (was_settled, loaded) = before.unwrap_or_default();
+        let loaded = if is_settled && !was_settled { count } else { loaded };
+        if is_settled && count >= loaded + GROWTH {
             pages.again();
         }
+        (is_settled, loaded)
     });
     // A memo, so that the table is not created again for each new run.
     let none = Memo::new(move |_| shown.with(Vec::is_empty));
