@@ -152,7 +152,8 @@ impl Selection {
         self.ticked().count() >= MOST
     }
 
-    /// Selects a review, unless there are too many. One that is no longer selected makes room for it on the page.
+    /// Selects a review, unless there are too many. The page keeps as many that are no longer selected, so that those
+    /// that were decided last can still be undone there; then the oldest of them makes room.
     pub fn tick(&mut self, id: ReviewId) {
         if self.is_full() {
             return;
@@ -161,7 +162,7 @@ impl Selection {
             one.ticked = true;
             return;
         }
-        if self.all.len() >= MOST
+        if self.all.len() >= 2 * MOST
             && let Some(over) = self.all.iter().position(|one| !one.ticked)
         {
             self.all.remove(over);
@@ -351,17 +352,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_decided_makes_room_for_others() {
-        let ids: Vec<_> = (0..=u8::try_from(MOST).unwrap()).map(|number| review(number, 1, json!({})).id).collect();
+    fn what_is_decided_makes_room_for_others_and_stays_for_a_while() {
+        let ids: Vec<_> = (0..=u8::try_from(2 * MOST).unwrap()).map(|number| review(number, 1, json!({})).id).collect();
         let mut selection = Selection::default();
-        for id in &ids[..MOST] {
-            selection.tick(*id);
-        }
+        let tick = |selection: &mut Selection, ids: &[ReviewId]| ids.iter().for_each(|id| selection.tick(*id));
+        tick(&mut selection, &ids[..MOST]);
         selection.follow(true, |id| (id != ids[1]).then_some(1));
         assert!(!selection.is_full());
-        selection.tick(ids[MOST]);
+        tick(&mut selection, &ids[MOST..=MOST]);
         assert!(selection.has(ids[MOST]) && selection.is_full());
-        assert_eq!((selection.shown().len(), selection.shown().contains(&ids[1])), (MOST, false));
+        assert_eq!(selection.shown(), ids[..=MOST], "its decision can still be undone");
+        selection.follow(true, |_| None);
+        tick(&mut selection, &ids[MOST + 1..]);
+        assert_eq!(selection.shown(), ids[1..], "the oldest has made room");
     }
 
     #[test]
