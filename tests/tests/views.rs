@@ -148,12 +148,28 @@ async fn a_view_of_what_is_gone_finds_nothing() -> BrowserResult<()> {
     let filter =
         ReviewQuery { flow: Some("gone".to_owned()), role: Some("nobody".to_owned()), ..ReviewQuery::default() };
     let view = View { name: "Of old".to_owned(), filter, default: true };
-    ana.save_views(&Views { revision: 0, views: vec![view] }).await.expect("they are saved");
+    let mut kept = ana.save_views(&Views { revision: 0, views: vec![view] }).await.expect("they are saved");
     let browser = logged_in(&server.base).await?;
     wait_for_views(&browser.driver, &["Of old*"]).await;
     wait_for_text(&browser.driver, "No matches").await;
     button(&browser.driver, "Show all").await?.click().await?;
     wait_for_text(&browser.driver, "Send this?").await;
+
+    // The page opens with it, and Back leads to the page before.
+    browser.driver.find(By::Css("a[href='/runs']")).await?.click().await?;
+    wait_for_address(&browser.driver, "/runs").await;
+    browser.driver.find(By::Css("a[href='/inbox']")).await?.click().await?;
+    wait_for_address(&browser.driver, "/inbox?flow=gone&role=nobody").await;
+    wait_for_text(&browser.driver, "No matches").await;
+    browser.driver.back().await?;
+    wait_for_address(&browser.driver, "/runs").await;
+
+    // Another browser has changed that.
+    kept.views[0].default = false;
+    ana.save_views(&kept).await.expect("they are saved");
+    browser.driver.goto(format!("{}/inbox", server.base)).await?;
+    wait_for_text(&browser.driver, "Send this?").await;
+    wait_for_address(&browser.driver, "/inbox").await;
     browser.quit().await;
     Ok(())
 }
