@@ -110,10 +110,13 @@ fn nobody_speaks_twice_on_one_review() {
     let (lea, max) = (person("lea", &["legal"]), person("max", &["legal"]));
     let tom = standing_for("tom", &["reviewer"], &[lea, max]);
     let reviewers = json!({ "roles": ["legal"] });
-    let once =
-        review(&json!({ "reviewers": reviewers, "policy": "unanimous", "decisions": [said("tom", Some("max"))] }));
+    let voting = json!({ "voters": ["lea", "max"], "votes": 1, "standing": "" });
+    let votes = |cast: Value| {
+        review(&json!({ "reviewers": reviewers, "policy": "unanimous", "voting": voting, "decisions": [cast] }))
+    };
+    let once = votes(said("tom", Some("max")));
     assert_eq!(name(&tom, &once), "max", "who has spoken for one may change that, and speaks for nobody else");
-    let herself = review(&json!({ "reviewers": reviewers, "policy": "unanimous", "decisions": [said("lea", None)] }));
+    let herself = votes(said("lea", None));
     assert_eq!(name(&tom, &herself), "max", "who is here after all speaks for herself");
 }
 
