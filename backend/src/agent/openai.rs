@@ -80,14 +80,12 @@ impl Wire for OpenAi {
             piece_of_call(call, answer)?;
         }
         match choice["finish_reason"].as_str() {
-            Some("content_filter") => Err(AnswerFault::Declined(String::new())),
-            Some("length") => Err(AnswerFault::CutOff),
-            Some(_) => {
-                answer.end = End::Complete;
-                Ok(())
-            }
-            None => Ok(()),
+            Some("content_filter") => answer.stop(AnswerFault::Declined(String::new())),
+            Some("length") => answer.stop(AnswerFault::CutOff),
+            Some(_) => answer.end = End::Complete,
+            None => {}
         }
+        Ok(())
     }
 }
 
