@@ -1,6 +1,7 @@
 //! HTTP tools against real sockets; MCP servers in a module of their own.
 
 pub(crate) mod mcp;
+mod mcp_content;
 mod mcp_limits;
 mod mcp_start;
 
