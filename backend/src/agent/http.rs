@@ -64,11 +64,12 @@ impl HttpModels {
         };
         let options = &self.options;
         let server = match provider {
-            "openai" => ModelEndpoint {
-                url: below(options.openai_url.as_deref().unwrap_or(OPENAI_URL), &["chat", "completions"])?,
-                headers: key(AUTHORIZATION, "Bearer ", options.openai_key.as_deref(), "OPENAI_API_KEY", model)?,
-                wire: Box::new(OpenAi { is_original: options.openai_url.is_none() }),
-            },
+            "openai" => {
+                let url = below(options.openai_url.as_deref().unwrap_or(OPENAI_URL), &["chat", "completions"])?;
+                let headers = key(AUTHORIZATION, "Bearer ", options.openai_key.as_deref(), "OPENAI_API_KEY", model)?;
+                let wire = Box::new(OpenAi::at(&url));
+                ModelEndpoint { url, headers, wire }
+            }
             "anthropic" => {
                 let name = HeaderName::from_static("x-api-key");
                 let mut headers = key(name, "", options.anthropic_key.as_deref(), "ANTHROPIC_API_KEY", model)?;
