@@ -166,6 +166,8 @@ type Watched = HashMap<RunId, Option<(Box<Review>, String)>>;
 enum News {
     /// An entry of the log.
     Entry(Arc<Entry>),
+    /// The program has attached to a run that was started before.
+    Attached(RunId),
     /// The run may not continue on its own.
     Look,
 }
