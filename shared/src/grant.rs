@@ -10,7 +10,7 @@ use crate::JsonMap;
 use crate::id::{FlowId, GrantId, ReviewId, RunId, Username};
 use crate::time::Timestamp;
 
-/// The default lifetime of a grant.
+/// The default lifetime of a grant, unless the settings allow less.
 pub const USUAL: Duration = Duration::from_hours(8);
 /// The default limit for the lifetime of a grant.
 pub const LONGEST: Duration = Duration::from_hours(24);
@@ -33,7 +33,7 @@ pub enum GrantScope {
 pub struct Remember {
     /// Whether it applies to this run or to this version of the flow.
     pub scope: GrantScope,
-    /// The lifetime in milliseconds, limited by the settings; default: 8 hours.
+    /// The lifetime in milliseconds, limited by the settings; default: 8 hours, or the limit if that is less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
     /// The arguments that must have the same values as in the approved call. None: calls with any arguments.

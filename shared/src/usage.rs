@@ -10,7 +10,7 @@ use crate::id::StepId;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
-    /// The finished model calls; at most the newest 50.
+    /// The finished model calls, with those that failed but used tokens; at most the newest 50.
     pub agent_calls: Vec<AgentCall>,
     /// Input and output tokens of all calls.
     pub total_tokens: u64,

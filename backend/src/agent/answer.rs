@@ -52,6 +52,8 @@ pub(super) struct AnswerBuilder<'a> {
     on_text: &'a OnText<'a>,
     text: String,
     refusal: String,
+    /// Why the server ended the answer, if it is not a good one.
+    stopped: Option<AnswerFault>,
     calls: Vec<PartialCall>,
     size: usize,
     pub(super) used: Tokens,
@@ -69,7 +71,8 @@ struct PartialCall {
 impl<'a> AnswerBuilder<'a> {
     pub(super) fn new(on_text: &'a OnText<'a>) -> Self {
         let (text, refusal, calls) = (String::new(), String::new(), Vec::new());
-        Self { on_text, text, refusal, calls, size: 0, used: Tokens::default(), end: End::Open }
+        let (used, end) = (Tokens::default(), End::Open);
+        Self { on_text, text, refusal, stopped: None, calls, size: 0, used, end }
     }
 
     /// Appends a piece of text.
@@ -115,8 +118,17 @@ impl<'a> AnswerBuilder<'a> {
         newest.is_some_and(|call| id.is_empty() || call.id == id)
     }
 
-    /// Returns the text and the calls. Fails if the model declined.
+    /// Ends an answer that is not a good one, and whose usage may still be reported.
+    pub(super) fn stop(&mut self, fault: AnswerFault) {
+        self.stopped = Some(fault);
+        self.end = End::Complete;
+    }
+
+    /// Returns the text and the calls. Fails if the answer was stopped, or if the model declined.
     pub(super) fn finish(self) -> Result<(String, Vec<ModelToolCall>), AnswerFault> {
+        if let Some(fault) = self.stopped {
+            return Err(fault);
+        }
         if !self.refusal.is_empty() {
             return Err(AnswerFault::Declined(self.refusal));
         }

@@ -18,7 +18,7 @@ use super::ollama::Ollama;
 use super::openai::OpenAi;
 use super::wire::{self, Wire};
 use super::{Error, Model, OnText, Options, failed};
-use crate::engine::{ModelAnswer, ModelRequest, TaskFailure};
+use crate::engine::{ModelAnswer, ModelRequest, ModelUsage, TaskFailure};
 use crate::http_client::{self, retry_after};
 use crate::limits::{LONG_INTEGER, MAX_BYTES};
 
@@ -64,11 +64,12 @@ impl HttpModels {
         };
         let options = &self.options;
         let server = match provider {
-            "openai" => ModelEndpoint {
-                url: below(options.openai_url.as_deref().unwrap_or(OPENAI_URL), &["chat", "completions"])?,
-                headers: key(AUTHORIZATION, "Bearer ", options.openai_key.as_deref(), "OPENAI_API_KEY", model)?,
-                wire: Box::new(OpenAi { is_original: options.openai_url.is_none() }),
-            },
+            "openai" => {
+                let url = below(options.openai_url.as_deref().unwrap_or(OPENAI_URL), &["chat", "completions"])?;
+                let headers = key(AUTHORIZATION, "Bearer ", options.openai_key.as_deref(), "OPENAI_API_KEY", model)?;
+                let wire = Box::new(OpenAi::at(&url));
+                ModelEndpoint { url, headers, wire }
+            }
             "anthropic" => {
                 let name = HeaderName::from_static("x-api-key");
                 let mut headers = key(name, "", options.anthropic_key.as_deref(), "ANTHROPIC_API_KEY", model)?;
@@ -89,30 +90,21 @@ impl HttpModels {
         Ok((server, name))
     }
 
-    async fn turn(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure> {
-        let (ModelEndpoint { url, headers, wire }, name) = self.server(&request.model)?;
-        let price = self.options.prices.for_call(request)?;
+    /// Sends a turn, and reads the answer up to its end.
+    async fn turn(
+        &self,
+        (endpoint, name): (ModelEndpoint, &str),
+        request: &ModelRequest,
+        answer: &mut AnswerBuilder<'_>,
+    ) -> Result<(), TaskFailure> {
+        let ModelEndpoint { url, headers, wire } = endpoint;
         let faulty = |fault| self.fault(&request.model, fault);
         let sent = self.client.post(url).headers(headers).json(&wire.body(request, name)).send().await;
         let response = sent.map_err(|error| faulty(broken_off(&error)))?;
         if !response.status().is_success() {
             return Err(self.refused(&request.model, response).await);
         }
-        let mut answer = AnswerBuilder::new(on_text);
-        read_answer(&*wire, response, &mut answer).await.map_err(faulty)?;
-        let used = answer.used;
-        let (text, calls) = answer.finish().map_err(faulty)?;
-        let tokens = used.total();
-        if request.budget.is_some() && tokens == 0 {
-            let message = format!(
-                "agent `{}` has a budget, but the provider of `{}` does not report how many tokens it used",
-                request.agent, request.model
-            );
-            return Err(failed(message, false));
-        }
-        // The cost is computed once, and a later change of prices does not alter what is recorded.
-        let cost_usd = price.map_or(0.0, |price| price.cost_usd(used));
-        Ok(ModelAnswer { text, calls, tokens, cost_usd, ..ModelAnswer::default() })
+        read_answer(&*wire, response, answer).await.map_err(faulty)
     }
 
     /// Converts a refusal to a failure.
@@ -185,10 +177,30 @@ impl HttpModels {
 #[async_trait::async_trait]
 impl Model for HttpModels {
     async fn call(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure> {
+        let server = self.server(&request.model)?;
+        let price = self.options.prices.for_call(request)?;
         let limit = self.options.timeout;
-        tokio::time::timeout(limit, self.turn(request, on_text)).await.unwrap_or_else(|_| {
+        let mut answer = AnswerBuilder::new(on_text);
+        let read = tokio::time::timeout(limit, self.turn(server, request, &mut answer)).await.unwrap_or_else(|_| {
             Err(failed(format!("the model `{}` took longer than {} s", request.model, limit.as_secs()), true))
-        })
+        });
+        // The cost is computed once, and a later change of prices does not alter what is recorded.
+        let used = answer.used;
+        let (tokens, cost_usd) = (used.total(), price.map_or(0.0, |price| price.cost_usd(used)));
+        match read.and_then(|()| answer.finish().map_err(|fault| self.fault(&request.model, fault))) {
+            Ok(_) if request.budget.is_some() && tokens == 0 => {
+                let message = format!(
+                    "agent `{}` has a budget, but the provider of `{}` does not report how many tokens it used",
+                    request.agent, request.model
+                );
+                Err(failed(message, false))
+            }
+            Ok((text, calls)) => Ok(ModelAnswer { text, calls, tokens, cost_usd, ..ModelAnswer::default() }),
+            Err(failure) => {
+                let usage = (tokens > 0).then(|| ModelUsage { tokens, cost_usd, ..ModelUsage::default() });
+                Err(TaskFailure { usage, ..failure })
+            }
+        }
     }
 }
 

@@ -60,11 +60,11 @@ impl Wire for Ollama {
             }
         }
         if line["done"] == true {
+            answer.used = Tokens { input: count(&line, "prompt_eval_count"), output: count(&line, "eval_count") };
+            answer.end = End::Over;
             if line["done_reason"] == "length" {
                 return Err(AnswerFault::CutOff);
             }
-            answer.used = Tokens { input: count(&line, "prompt_eval_count"), output: count(&line, "eval_count") };
-            answer.end = End::Over;
         }
         Ok(())
     }

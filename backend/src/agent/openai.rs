@@ -3,6 +3,7 @@
 //! Compatible servers differ where the original specifies nothing: how they number calls, whether they end with
 //! `[DONE]`, and which chunk has the usage. All variants are read.
 
+use reqwest::Url;
 use serde_json::{Value, json};
 
 use super::answer::{AnswerBuilder, AnswerFault, End};
@@ -15,7 +16,16 @@ use crate::engine::{Message, ModelRequest, ModelToolCall, ToolSpec};
 /// The Chat Completions API of OpenAI or a compatible server.
 pub(super) struct OpenAi {
     /// Whether the server is OpenAI itself, which has renamed `max_tokens`; compatible servers know the old name.
-    pub(super) is_original: bool,
+    is_original: bool,
+}
+
+impl OpenAi {
+    /// Returns the API at this address.
+    pub(super) fn at(url: &Url) -> Self {
+        // Regional hosts end like the usual one.
+        let is_original = url.host_str().is_some_and(|host| format!(".{host}").ends_with(".api.openai.com"));
+        Self { is_original }
+    }
 }
 
 impl Wire for OpenAi {
@@ -80,14 +90,12 @@ impl Wire for OpenAi {
             piece_of_call(call, answer)?;
         }
         match choice["finish_reason"].as_str() {
-            Some("content_filter") => Err(AnswerFault::Declined(String::new())),
-            Some("length") => Err(AnswerFault::CutOff),
-            Some(_) => {
-                answer.end = End::Complete;
-                Ok(())
-            }
-            None => Ok(()),
+            Some("content_filter") => answer.stop(AnswerFault::Declined(String::new())),
+            Some("length") => answer.stop(AnswerFault::CutOff),
+            Some(_) => answer.end = End::Complete,
+            None => {}
         }
+        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use shared::id::{RunId, Username};
 use shared::review::Review;
 
 use super::running::Running;
-use super::{Choice, Countersign, RunError};
+use super::{Choice, Countersign, News, RunError};
 use crate::engine::{Input, Refusal};
 use crate::store::{self, Actor, Change, CommitError, Operation};
 
@@ -74,11 +74,14 @@ impl Countersign {
     }
 
     /// Attaches to a run of an earlier start of the program, or of another program on the same database, if it exists.
+    /// Reviewers that have declined to decide a review of it are asked again.
     pub async fn attach(&self, run: RunId) -> Result<Option<Running>, RunError> {
         // Before it is read: nothing that happens meanwhile is missed.
         let news = self.inner.news.subscribe();
         let Some(state) = self.inner.store.run(run).await? else { return Ok(None) };
         self.inner.watch(run);
+        // It is no failure if nobody listens.
+        let _ = self.inner.news.send(News::Attached(run));
         let running = Running::new(run, Arc::clone(&self.inner), news);
         Ok(Some(if crate::engine::summary(&state).status.is_over() { running.ended() } else { running }))
     }

@@ -34,7 +34,6 @@ use shared::review::Review;
 use shared::run::Context;
 use tempfile::TempDir;
 use tokio::sync::broadcast;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 pub use choice::{Choice, Declined, IntoChoice};
@@ -47,6 +46,7 @@ pub use running::{Finished, Running};
 pub use stream::TextStream;
 
 use crate::app::{ANSWER_LIMIT, Runner, Server};
+use crate::background::BackgroundTask;
 use crate::clock::{Moment, SharedClock};
 use crate::flow::{self, Reach};
 use crate::live::{Listening, Observe};
@@ -58,7 +58,7 @@ use handler::Handlers;
 /// Runs flows in this program.
 pub struct Countersign {
     inner: Arc<Inner>,
-    notifier: JoinHandle<()>,
+    notifier: Option<BackgroundTask>,
     server: Option<Server>,
     links: Vec<(Username, String)>,
     /// The receivers of run entries, which are sent only while someone listens.
@@ -122,7 +122,9 @@ impl Countersign {
     /// Finishes or releases the work in progress, and closes the database. Waiting runs continue if the database is
     /// kept and a program or a server is started on it.
     pub async fn shutdown(mut self) {
-        self.notifier.abort();
+        if let Some(notifier) = self.notifier.take() {
+            notifier.stop().await;
+        }
         let server = self.server.take();
         server.iter().for_each(Server::stop);
         if let Some(runner) = self.runner.take() {
@@ -138,7 +140,6 @@ impl Countersign {
 
 impl Drop for Countersign {
     fn drop(&mut self) {
-        self.notifier.abort();
         self.server.iter().for_each(Server::stop);
         self.runner.iter().for_each(|runner| runner.hub.stop());
     }
@@ -166,6 +167,8 @@ type Watched = HashMap<RunId, Option<(Box<Review>, String)>>;
 enum News {
     /// An entry of the log.
     Entry(Arc<Entry>),
+    /// The program has attached to a run that was started before.
+    Attached(RunId),
     /// The run may not continue on its own.
     Look,
 }

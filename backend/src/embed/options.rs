@@ -220,7 +220,9 @@ impl Options {
         inner.streams.get_or_init(|| runner.hub.streams().clone());
         let listening = runner.hub.listen();
         let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some() || !deciders.is_empty());
-        let notifier = tokio::spawn(notifier.run(heard));
+        let notifier = inner.store.background().start("questions to reviewers", |stop| async move {
+            stop.run_until_cancelled(notifier.run(heard)).await;
+        });
         let server = match listener {
             Some(listener) => {
                 let outside = Outside { reach, callbacks, ..Outside::default() };
@@ -228,7 +230,8 @@ impl Options {
             }
             None => None,
         };
-        Ok(Countersign { inner, notifier, server, links, _listening: listening, runner: Some(runner), folder })
+        let (notifier, runner) = (Some(notifier), Some(runner));
+        Ok(Countersign { inner, notifier, server, links, _listening: listening, runner, folder })
     }
 }
 

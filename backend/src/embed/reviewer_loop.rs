@@ -10,7 +10,7 @@ use shared::access::{Act, Principal, access};
 use shared::api::{MAX_LIMIT, ReviewQuery};
 use shared::decision::Via;
 use shared::error::Mistake;
-use shared::id::{ReviewId, Username};
+use shared::id::{ReviewId, RunId, Username};
 use shared::review::{Review, ReviewStatus};
 use tokio::sync::OwnedMutexGuard;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
@@ -41,8 +41,17 @@ pub(super) struct ReviewerLoop {
 
 /// A review that is being decided. Dropping it cancels reviewers that are still busy.
 struct PendingReview {
+    run: Option<RunId>,
     revision: u32,
+    /// Shared by the reviewers that have neither answered nor declined yet.
+    busy: Arc<()>,
     _thinking: JoinSet<()>,
+}
+
+impl PendingReview {
+    fn is_busy(&self) -> bool {
+        Arc::strong_count(&self.busy) > 1
+    }
 }
 
 impl ReviewerLoop {
@@ -60,6 +69,7 @@ impl ReviewerLoop {
                         self.hand_to_reviewer(review).await;
                     }
                 }
+                Ok(News::Attached(run)) => self.look_at(run).await,
                 Ok(News::Look) => {}
                 Err(RecvError::Lagged(_)) => self.look().await,
                 Err(RecvError::Closed) => return,
@@ -80,8 +90,29 @@ impl ReviewerLoop {
         }
     }
 
+    /// Hands over the reviews of a run to which the program has attached, since nobody was watching when they came:
+    /// reviewers that have declined are asked again, and it is found out whether no one here may decide.
+    async fn look_at(&mut self, run: RunId) {
+        // Before the reviews are read, which then have the answers of those that are no longer busy.
+        self.asked.retain(|_, asked| asked.run != Some(run) || asked.is_busy());
+        match self.inner.pending(run).await {
+            Ok(pending) => {
+                for review in pending {
+                    self.hand_to_reviewer(review).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, %run, "the pending reviews of a run could not be read"),
+        }
+    }
+
+    /// Returns the pending reviews of the people here, and of watched runs, which may be for others.
     async fn pending(&self) -> Result<HashMap<ReviewId, Review>, store::Error> {
         let mut pending = HashMap::new();
+        let watched: Vec<RunId> = self.inner.watched.lock().keys().copied().collect();
+        for run in watched {
+            let reviews = self.inner.store.run_reviews(run).await?;
+            pending.extend(reviews.into_iter().filter(Review::is_pending).map(|review| (review.id, review)));
+        }
         for person in &self.people {
             let Some(principal) = self.principal(person).await? else { continue };
             let mut query = ReviewQuery {
@@ -114,7 +145,7 @@ impl ReviewerLoop {
             return;
         }
         let is_asked = self.asked.get(&review.id).is_some_and(|asked| asked.revision == review.revision);
-        let mut thinking = JoinSet::new();
+        let (busy, mut thinking) = (Arc::new(()), JoinSet::new());
         let mut anybody = false;
         for person in &self.people {
             let may = match self.principal(person).await {
@@ -132,7 +163,7 @@ impl ReviewerLoop {
                 if !is_asked {
                     let (inner, person, review) = (Arc::clone(&self.inner), Arc::clone(person), review.clone());
                     let turn = turn(&person).await;
-                    thinking.spawn(ask(inner, person, review, turn));
+                    thinking.spawn(ask(inner, person, review, turn, Arc::clone(&busy)));
                 }
             }
         }
@@ -145,7 +176,8 @@ impl ReviewerLoop {
             self.inner.undecided(&review, why);
         }
         if !is_asked {
-            self.asked.insert(review.id, PendingReview { revision: review.revision, _thinking: thinking });
+            let (run, revision) = (review.run_id, review.revision);
+            self.asked.insert(review.id, PendingReview { run, revision, busy, _thinking: thinking });
         }
     }
 }
@@ -173,6 +205,7 @@ async fn ask(
     person: Arc<Person>,
     review: Review,
     turn: impl Future<Output = Option<OwnedMutexGuard<()>>> + Send,
+    busy: Arc<()>,
 ) {
     let turn = turn.await;
     // The previous answer may have resolved this review too, and the news of it may not have arrived yet.
@@ -180,6 +213,8 @@ async fn ask(
         return;
     }
     let answered = AssertUnwindSafe(answer(&inner, &person, &review)).catch_unwind().await;
+    // First, so that whoever attaches meanwhile either is told, or finds that it can be asked again.
+    drop(busy);
     match answered {
         Ok(Ok(())) => {}
         Ok(Err(why)) => inner.undecided(&review, why),

@@ -65,7 +65,7 @@ impl Running {
                     self.over = ends.contains(&entry.event.kind);
                     return Some(entry.event.clone());
                 }
-                Ok(News::Entry(_)) => {}
+                Ok(News::Entry(_) | News::Attached(_)) => {}
                 Ok(News::Look) => self.over = self.inner.is_undecided(self.id),
                 Err(RecvError::Lagged(_)) => {
                     let ended = self

@@ -244,6 +244,43 @@ async fn a_run_that_waits_goes_on_in_the_next_program() {
 }
 
 #[tokio::test]
+async fn who_goes_on_with_a_run_that_nobody_here_may_decide_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("kept.db").display());
+    let options = || Options::new().database(&url).reviewer(|_| async { Choice::option("yes") });
+    let first = options().start().await.unwrap();
+    let flow = ask(Human::new("?").role("legal"));
+    let running = first.launch(&flow, json!({}), Context::default()).await.unwrap();
+    let run = running.id();
+    assert!(matches!(running.finished().await, Err(RunError::Undecided { .. })));
+    first.shutdown().await;
+
+    let second = options().start().await.unwrap();
+    let finished = second.attach(run).await.unwrap().unwrap().finished();
+    let error = tokio::time::timeout(Duration::from_secs(20), finished).await.expect("it is told").unwrap_err();
+    let RunError::Undecided { why, .. } = error else { panic!("{error}") };
+    assert!(why.contains("the role legal"), "{why}");
+    second.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_reviewer_who_has_declined_is_asked_again_when_the_program_attaches_to_the_run() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let reviewer = move |_: Review| {
+        let is_first = asked.fetch_add(1, Ordering::SeqCst) == 0;
+        async move { if is_first { Err("the chat is away") } else { Ok(Choice::option("yes")) } }
+    };
+    let countersign = Options::new().reviewer(reviewer).start().await.unwrap();
+    let running = countersign.launch(&ask(Human::new("?")), json!({}), Context::default()).await.unwrap();
+    let run = running.id();
+    assert!(matches!(running.finished().await, Err(RunError::Undecided { .. })));
+    let finished = countersign.attach(run).await.unwrap().unwrap().finished();
+    let finished = tokio::time::timeout(Duration::from_secs(20), finished).await.expect("it is asked again");
+    assert_eq!(finished.unwrap().report.status, RunStatus::Completed);
+    countersign.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_program_decides_when_it_likes_and_goes_on_with_a_run_of_an_earlier_start() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("kept.db").display());

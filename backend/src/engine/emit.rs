@@ -61,9 +61,9 @@ impl Builder<'_> {
         self.emit(None, None, EventData::ModelAnswered(Box::new(data)));
     }
 
-    /// Emits that a model call failed after nothing waited for it any more.
-    pub(super) fn emit_unanswered(&mut self, step: &Step, turn: u32, error: RunError) {
-        let data = ModelAnswered { error: Some(error), ..self.call_of(step, turn) };
+    /// Emits that a model call failed which used tokens, or for which nothing waited any more.
+    pub(super) fn emit_unanswered(&mut self, step: &Step, turn: u32, error: RunError, usage: Option<&AgentCall>) {
+        let data = ModelAnswered { usage: usage.cloned(), error: Some(error), ..self.call_of(step, turn) };
         self.emit(None, None, EventData::ModelAnswered(Box::new(data)));
     }
 

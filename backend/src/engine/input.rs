@@ -16,6 +16,7 @@ use shared::run::Context;
 use shared::time::Span;
 
 use super::guardrail_reply::GuardrailReply;
+use super::spent::ModelUsage;
 use crate::limits::{Exceeded, Size};
 
 /// The start of a run.
@@ -321,6 +322,12 @@ pub struct ModelAnswer {
 }
 
 impl ModelAnswer {
+    /// Returns the usage of the call.
+    pub fn usage(&self) -> ModelUsage {
+        let Self { tokens, cost_usd, duration_ms, .. } = *self;
+        ModelUsage { tokens, cost_usd, duration_ms }
+    }
+
     /// Checks its text and its calls against the limits of one value.
     pub fn check_size(&self) -> Result<(), Exceeded> {
         let mut size = Size::default();
@@ -364,7 +371,7 @@ pub struct ModelToolCall {
 }
 
 /// Why a call failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskFailure {
     /// The code of the error, such as `MODEL_FAILED`, `TOOL_FAILED` or `HANDLER_FAILED`.
     pub code: FlowCode,
@@ -378,11 +385,14 @@ pub struct TaskFailure {
     /// The minimum delay before another attempt, as asked for by the server that refused the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Span>,
+    /// What a model used for an answer that failed; `None` if it reported nothing, and for other calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ModelUsage>,
 }
 
 impl TaskFailure {
     /// Creates the failure of a call that certainly had no effect, and for which another attempt does not help.
     pub fn new(code: FlowCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retryable: false, uncertain: false, retry_after: None }
+        Self { code, message: message.into(), retryable: false, uncertain: false, retry_after: None, usage: None }
     }
 }

@@ -77,12 +77,13 @@ impl Builder<'_> {
         self.is_late = true;
         match (unanswered, input) {
             (Unanswered::Model { step, agent, model, turn }, Input::ModelAnswered { answer, .. }) => {
-                let usage = usage(&agent, &model, answer);
+                let usage = usage(&agent, &model, answer.usage());
                 self.emit_answered(&step, turn, None, answer, &usage);
             }
-            (Unanswered::Model { step, turn, .. }, Input::TaskFailed { failure: why, .. }) => {
+            (Unanswered::Model { step, agent, model, turn }, Input::TaskFailed { failure: why, .. }) => {
                 let error = failure(why.code, &step.node, &why.message);
-                self.emit_unanswered(&step, turn, error);
+                let usage = why.usage.map(|used| usage(&agent, &model, used));
+                self.emit_unanswered(&step, turn, error, usage.as_ref());
             }
             (Unanswered::Tool { step, tool_call }, Input::ToolReturned { result, .. }) => {
                 self.emit_executed(&step, &tool_call, Ok(result));

@@ -57,6 +57,7 @@ pub use phase::{Branch, Phase};
 pub use question::{Approval, Asked, Question, Subject, Timer};
 #[cfg(test)]
 pub use request::request_of;
+pub use spent::ModelUsage;
 pub use state::{Frame, RunOutcome, RunState, Unanswered};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use view::{given_out, report, run as view, summary};

@@ -4,10 +4,11 @@ use serde_json::Value;
 use shared::error::Mistake;
 use shared::run::{AgentCall, AgentToolCall, Step, Usage};
 
-use super::builder::Builder;
+use super::builder::{Builder, failure};
 use super::call_limits::MAX_CALLS;
 use super::conversation::{Conversation, Message, Purpose, ToolCall, ToolCallState};
-use super::input::{ModelAnswer, ModelToolCall};
+use super::input::{ModelAnswer, ModelToolCall, TaskFailure};
+use super::spent::ModelUsage;
 use super::state::RunState;
 use super::transition::TaskKind;
 use crate::limits;
@@ -36,9 +37,24 @@ impl Builder<'_> {
         if let Some(task) = conversation.model_task.take() {
             self.end_task(task);
         }
-        let usage = usage(&conversation.agent, model, answer);
+        let usage = usage(&conversation.agent, model, answer.usage());
         self.emit_answered(step, conversation.turn, conversation.told(), answer, &usage);
         let usage = with_words(usage, step, conversation, answer);
+        count(&mut self.state, conversation, usage);
+    }
+
+    /// Counts what a failed model call used. Its task goes on if the call is retried.
+    pub(super) fn count_failure(
+        &mut self,
+        step: &Step,
+        conversation: &mut Conversation,
+        model: &str,
+        why: &TaskFailure,
+    ) {
+        let Some(used) = why.usage else { return };
+        let usage = usage(&conversation.agent, model, used);
+        let error = failure(why.code, &step.node, &why.message);
+        self.emit_unanswered(step, conversation.turn, error, Some(&usage));
         count(&mut self.state, conversation, usage);
     }
 }
@@ -99,15 +115,15 @@ impl Conversation {
     }
 }
 
-/// Returns the usage of an answer, without any texts.
-pub(super) fn usage(agent: &str, model: &str, answer: &ModelAnswer) -> AgentCall {
+/// Returns the usage of a call, without any texts.
+pub(super) fn usage(agent: &str, model: &str, used: ModelUsage) -> AgentCall {
     AgentCall {
         agent: agent.to_owned(),
         model: model.to_owned(),
-        tokens: answer.tokens,
+        tokens: used.tokens,
         // JSON has no NaN: a cost that is no number would make the state unreadable.
-        cost_usd: if answer.cost_usd.is_finite() { answer.cost_usd.max(0.0) } else { 0.0 },
-        duration_ms: answer.duration_ms,
+        cost_usd: if used.cost_usd.is_finite() { used.cost_usd.max(0.0) } else { 0.0 },
+        duration_ms: used.duration_ms,
         input: String::new(),
         output: String::new(),
         tools: Vec::new(),

@@ -1,8 +1,19 @@
-//! The usage of an agent: its limits apply to the step, across all of its conversations.
+//! The usage of model calls, and of an agent: its limits apply to the step, across all of its conversations.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
+
+/// The usage of a model call, whether it was answered or failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// The number of tokens, input and output together.
+    pub tokens: u64,
+    /// The cost in US dollars; 0 if the price is unknown.
+    pub cost_usd: f64,
+    /// The duration of the call, in milliseconds.
+    pub duration_ms: u64,
+}
 
 /// An amount of usage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -51,7 +51,7 @@ impl Http {
         let retry_after = retry_after(response.headers()).map(Span);
         if !status.is_success() {
             let body = http_client::beginning(response, MAX_RESULT).await;
-            return Err(TaskFailure { retry_after, ..refusal(status, &body) });
+            return Err(TaskFailure { retry_after, ..refusal(status, &body, only_reads) });
         }
         let body = http_client::whole(response, MAX_RESULT).await.map_err(|error| unreached(&error))?;
         body.ok_or_else(|| TOO_LARGE.to_owned()).and_then(|body| value(&body, is_json)).map_err(|why| {
@@ -139,11 +139,12 @@ pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, String> {
     Ok(parsed.unwrap_or_else(|| Value::String(String::from_utf8_lossy(body).into_owned())))
 }
 
-fn refusal(status: StatusCode, body: &[u8]) -> TaskFailure {
+fn refusal(status: StatusCode, body: &[u8], only_reads: bool) -> TaskFailure {
     let retryable = matches!(status.as_u16(), 408 | 429 | 500..=599);
-    // A server that reports a client error has done nothing; one that reports a server error may have acted before it
-    // failed.
-    let tell = if status.is_server_error() { uncertain } else { failed };
+    // A server that reports a client error has done nothing. One that reports a server error may have acted before it
+    // failed, and one that redirects may have acted and name where the result is.
+    let may_have_acted = status.is_server_error() || (status.is_redirection() && !only_reads);
+    let tell = if may_have_acted { uncertain } else { failed };
     tell(http_client::refusal(status, body, MAX_DETAIL), retryable)
 }
 

@@ -4,11 +4,14 @@ mod cause;
 mod connection;
 mod listing;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode, RequestMetaObject};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ContentBlock, ErrorCode, RequestMetaObject, ResourceContents,
+};
 use rmcp::service::ServiceError;
 use serde_json::Value;
 use shared::definition::McpTool;
@@ -120,10 +123,9 @@ async fn offers(server: &str, connection: &Connection, tool: &str) -> Result<(),
     Err(failed(format!("the MCP server `{server}` has no tool `{tool}`: {has}"), false))
 }
 
-/// Returns a result's structured content, or its text if there is none.
+/// Returns a result's structured content, or its content as text if there is none.
 pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
-    let texts = result.content.iter().filter_map(|block| block.as_text().map(|text| text.text.as_str()));
-    let text = texts.collect::<Vec<_>>().join("\n");
+    let text = result.content.iter().map(as_text).collect::<Vec<_>>().join("\n");
     if result.is_error == Some(true) {
         let text: String = text.chars().take(500).collect();
         return Err(failed(if text.is_empty() { "the tool failed without a reason".to_owned() } else { text }, false));
@@ -133,6 +135,33 @@ pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
         return Err(unusable(TOO_LARGE));
     }
     Ok(value)
+}
+
+/// Returns the text of a block of content. Anything else is named, so that nobody takes the result for empty.
+fn as_text(block: &ContentBlock) -> Cow<'_, str> {
+    match block {
+        ContentBlock::Text(text) => text.text.as_str().into(),
+        ContentBlock::Image(image) => format!("[{}, {}]", image.mime_type, size(&image.data)).into(),
+        ContentBlock::Audio(audio) => format!("[{}, {}]", audio.mime_type, size(&audio.data)).into(),
+        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri).into(),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.as_str().into(),
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                let kind = mime_type.as_deref().unwrap_or("a file");
+                format!("[{kind}, {}: {uri}]", size(blob)).into()
+            }
+            _ => "[a resource of an unknown kind]".into(),
+        },
+        _ => "[content of an unknown kind]".into(),
+    }
+}
+
+/// Returns the size of data in Base64, in words.
+fn size(base64: &str) -> String {
+    match base64.trim_end_matches('=').len() * 3 / 4 {
+        few @ ..1000 => format!("{few} bytes"),
+        many => format!("{} kB", many.div_ceil(1000)),
+    }
 }
 
 fn unanswered(server: &str, error: &ServiceError) -> TaskFailure {

@@ -1,6 +1,7 @@
 //! HTTP tools against real sockets; MCP servers in a module of their own.
 
 pub(crate) mod mcp;
+mod mcp_content;
 mod mcp_limits;
 mod mcp_start;
 
@@ -90,16 +91,23 @@ async fn a_body_template_keeps_its_types_and_what_it_inserts_is_no_template() {
 
 #[tokio::test]
 async fn a_refusal_tells_its_status_and_never_a_secret() {
-    let statuses =
-        [(302, false, false), (404, false, false), (408, true, false), (429, true, false), (503, true, true)];
-    for (status, retryable, uncertain) in statuses {
+    let statuses = [
+        ("GET", 302, false, false),
+        // Servers answer so when they have made what was posted.
+        ("POST", 303, false, true),
+        ("GET", 404, false, false),
+        ("GET", 408, true, false),
+        ("GET", 429, true, false),
+        ("GET", 503, true, true),
+    ];
+    for (method, status, retryable, uncertain) in statuses {
         let server = MockServer::start().await;
         let answer = ResponseTemplate::new(status)
             .insert_header("location", "/elsewhere")
             .insert_header("retry-after", "7")
             .set_body_string(format!("no s3cr3t/value s3cr3t%2Fvalue {}", "x".repeat(5000)));
         Mock::given(path("/s3cr3t/value")).respond_with(answer).expect(1).mount(&server).await;
-        let tool = json!({ "http": { "method": "GET", "url": format!("{}/{{{{ secret.TOKEN }}}}", server.uri()) } });
+        let tool = json!({ "http": { "method": method, "url": format!("{}/{{{{ secret.TOKEN }}}}", server.uri()) } });
         let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
         assert_eq!((failure.retryable, failure.uncertain), (retryable, uncertain), "{failure:?}");
         assert!(failure.message.starts_with(&format!("HTTP {status}")), "{failure:?}");

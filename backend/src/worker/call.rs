@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Options;
 use crate::engine::{
-    self, GuardrailReply, HandlerRequest, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind,
-    ToolRequest, Work,
+    self, GuardrailReply, HandlerRequest, Input, ModelAnswer, ModelRequest, ModelUsage, Refusal, Task, TaskFailure,
+    TaskKind, ToolRequest, Work,
 };
 use crate::flow::guardrail::ask_all;
 use crate::flow::on_large_stack;
@@ -190,11 +190,22 @@ async fn call_model(options: &Options, claimed: &Claimed, request: &ModelRequest
         });
     };
     let begun = options.clock.now();
-    let mut answer = options.models.call(request, &on_text).await?;
-    answer.check_size().map_err(|exceeded| too_large(&claimed.task, exceeded))?;
+    let answered = options.models.call(request, &on_text).await;
     let took = options.clock.now().since(begun);
-    answer.duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    Ok(answer)
+    let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    match answered {
+        Ok(answer) => {
+            let answer = ModelAnswer { duration_ms, ..answer };
+            if let Err(exceeded) = answer.check_size() {
+                return Err(TaskFailure { usage: Some(answer.usage()), ..too_large(&claimed.task, exceeded) });
+            }
+            Ok(answer)
+        }
+        Err(failure) => {
+            let usage = failure.usage.map(|usage| ModelUsage { duration_ms, ..usage });
+            Err(TaskFailure { usage, ..failure })
+        }
+    }
 }
 
 /// Checks a tool's result against the limits of a value. A larger result is an uncertain failure, since the call was
@@ -255,7 +266,11 @@ fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Op
         {
             let message = format!("its result could not be stored: {why}");
             let uncertain = matches!(refused, Input::ToolReturned { .. });
-            Some(failed(claimed, TaskFailure { uncertain, ..TaskFailure::new(code, message) }))
+            let usage = match refused {
+                Input::ModelAnswered { answer, .. } => Some(answer.usage()),
+                _ => None,
+            };
+            Some(failed(claimed, TaskFailure { uncertain, usage, ..TaskFailure::new(code, message) }))
         }
         _ => Some(end(claimed, code, why.to_owned())),
     }

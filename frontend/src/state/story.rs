@@ -187,7 +187,12 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
             };
             (what, EventTone::Stop)
         }
-        EventData::ModelAnswered(answered) => plain(format!("received a model's answer at {}", answered.node)),
+        EventData::ModelAnswered(answered) => match answered.error {
+            Some(error) => {
+                (format!("got no answer from the model at {}: {}", answered.node, error.message), EventTone::Stop)
+            }
+            None => plain(format!("received a model's answer at {}", answered.node)),
+        },
         EventData::ToolExecuted(call) => match call.error {
             Some(error) => (format!("{} failed: {}", call.tool, error.message), EventTone::Stop),
             None => plain(format!("called {}", call.tool)),

@@ -91,8 +91,8 @@ entries! {
     /// A step failed and is not retried; `data.step` with its `error`. The run may continue nevertheless.
     StepFailed(OfStep) = "step.failed",
     /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`,
-    /// `data.usage`. `data.late` is true if the run was already over, so that nothing follows from it; if such a call
-    /// failed, `data.error` replaces text, calls and usage.
+    /// `data.usage`. If a call failed that used tokens, `data.error` replaces text and calls. `data.late` is true if the
+    /// run was already over, so that nothing follows from it.
     ModelAnswered(Box<ModelAnswered>) = "model.answered",
     /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
     /// `data.arguments`, `data.digest`, `data.result` or `data.error`; `data.late` as above.
@@ -255,7 +255,7 @@ data! {
         /// The tool calls that the model requested; `None` if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         calls: Option<Vec<ModelCall>>,
-        /// The usage; `None` if the call failed.
+        /// The usage; `None` if the call failed without any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<AgentCall>,
         /// The error; `None` if the call succeeded.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Answer, Server};
+use super::server::{Answer, Body, Server};
 use super::wire::{WIRES, Wire};
 use super::*;
 
@@ -26,6 +26,24 @@ async fn a_call_is_priced_once_by_the_settings() {
         close(cost(both).await, 5.0);
         close(cost(json!({ "m-5": { "input": 9, "output": 9 } })).await, 0.0);
     }
+}
+
+#[tokio::test]
+async fn a_failed_call_is_priced_like_an_answer() {
+    for wire in WIRES {
+        let server = Server::start(Answer::whole(wire.cut_off(&["Half a sen"], &[]))).await;
+        let models = priced(wire, &server, json!({ "m": { "input": 1, "output": 2 } }));
+        let failure = models.call(&request(&wire.model("m"), vec![user("Hi")]), &|_| {}).await.unwrap_err();
+        let usage = failure.usage.unwrap();
+        assert_eq!(usage.tokens, 9, "{wire:?}");
+        assert!((usage.cost_usd - 13e-6).abs() < 1e-12, "{wire:?}: {usage:?}");
+    }
+    // What was reported before the time was over counts too.
+    let server = Server::start(Answer::new(Body::Silence(Wire::Anthropic.begun(&["Hel"])))).await;
+    let options = Options { timeout: Duration::from_millis(200), ..Wire::Anthropic.options(&server) };
+    let call = request("anthropic/m", vec![user("Hi")]);
+    let failure = Models::new(options).unwrap().call(&call, &|_| {}).await.unwrap_err();
+    assert_eq!(failure.usage.map(|usage| usage.tokens), Some(6), "{failure:?}");
 }
 
 #[tokio::test]

@@ -56,6 +56,7 @@ async fn an_answer_that_came_to_its_limit_of_tokens_is_no_answer() {
         for (texts, calls) in [(&["Half a sen"][..], &[][..]), (&[], &[cut])] {
             let failure = failure(wire, Answer::whole(wire.cut_off(texts, calls))).await;
             assert!(failure.retryable && failure.message.contains("`max_tokens`"), "{wire:?}: {failure:?}");
+            assert_eq!(failure.usage.map(|usage| usage.tokens), Some(9), "{wire:?}");
         }
     }
 }

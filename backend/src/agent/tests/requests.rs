@@ -112,9 +112,14 @@ async fn limits_of_an_answer_are_named_as_each_server_names_them() {
     }
     let mut limited = request("openai/m", vec![user("Hi")]);
     limited.max_tokens = Some(300);
-    let at_openai = openai::OpenAi { is_original: true }.body(&limited, "m");
-    assert_eq!(at_openai["max_completion_tokens"], json!(300), "it has renamed it: {at_openai}");
-    assert!(at_openai.get("max_tokens").is_none());
+    let at = |url: &str| openai::OpenAi::at(&url.parse().unwrap()).body(&limited, "m");
+    for url in ["https://api.openai.com/v1", "https://eu.api.openai.com/v1", "https://API.OpenAI.com/"] {
+        let body = at(url);
+        assert_eq!((&body["max_completion_tokens"], &body["max_tokens"]), (&json!(300), &Value::Null), "{url}");
+    }
+    for url in ["https://my-api.openai.com.example/v1", "https://myapi.openai.com/v1"] {
+        assert_eq!(at(url)["max_tokens"], json!(300), "{url}");
+    }
 
     let silent = body(Wire::OpenAi, |_| {}).await;
     assert!(silent.get("max_tokens").is_none() && silent.get("temperature").is_none(), "{silent}");

@@ -120,11 +120,7 @@ impl Wire {
     /// Builds an answer that reached its token limit within a text or a call's arguments.
     pub fn cut_off(self, texts: &[&str], calls: &[Call]) -> Vec<u8> {
         let last = match self {
-            Self::OpenAi => {
-                let choice = json!({ "index": 0, "delta": {}, "finish_reason": "length" });
-                let chunk = json!({ "id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [choice] });
-                format!("data: {chunk}\n\ndata: [DONE]\n\n").into_bytes()
-            }
+            Self::OpenAi => openai_end("length"),
             Self::Anthropic => anthropic_events(&[
                 json!({ "type": "message_delta", "delta": { "stop_reason": "max_tokens", "stop_sequence": null },
                     "usage": { "output_tokens": 4 } }),
@@ -141,14 +137,7 @@ impl Wire {
 
     fn end(self, has_calls: bool) -> Vec<u8> {
         match self {
-            Self::OpenAi => {
-                let reason = if has_calls { "tool_calls" } else { "stop" };
-                let last = json!({ "id": "1", "object": "chat.completion.chunk", "model": "m",
-                    "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }], "usage": null });
-                let usage = json!({ "id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [],
-                    "usage": { "prompt_tokens": 5, "completion_tokens": 4, "total_tokens": 9 } });
-                format!("data: {last}\n\ndata: {usage}\n\ndata: [DONE]\n\n").into_bytes()
-            }
+            Self::OpenAi => openai_end(if has_calls { "tool_calls" } else { "stop" }),
             Self::Anthropic => {
                 let reason = if has_calls { "tool_use" } else { "end_turn" };
                 anthropic_events(&[
@@ -188,6 +177,15 @@ fn delta(delta: &Value) -> String {
     let choice = json!({ "index": 0, "delta": delta, "logprobs": null, "finish_reason": null });
     let chunk = json!({ "id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [choice] });
     format!("data: {chunk}\n\n")
+}
+
+/// Builds the end of an answer in OpenAI's format: the usage follows the reason.
+fn openai_end(reason: &str) -> Vec<u8> {
+    let last = json!({ "id": "1", "object": "chat.completion.chunk", "model": "m",
+        "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }], "usage": null });
+    let usage = json!({ "id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [],
+        "usage": { "prompt_tokens": 5, "completion_tokens": 4, "total_tokens": 9 } });
+    format!("data: {last}\n\ndata: {usage}\n\ndata: [DONE]\n\n").into_bytes()
 }
 
 fn openai_calls(calls: &[Call]) -> Vec<u8> {

@@ -140,6 +140,7 @@ impl Builder<'_> {
         let judge = judge_of(self.flow, &self.state, &question);
         let Asked::Judge { conversation, .. } = &mut question.asked else { return None };
         let task = conversation.model_task?;
+        self.count_failure(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), why);
         let error = failure(why.code, &step.node, &why.message);
         let Some(due_at) = self.next_try(&step.node, conversation.tries, why) else {
             self.end_task(task);

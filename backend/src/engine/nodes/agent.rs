@@ -2,7 +2,6 @@
 //! calls that are executed (`call.rs`) before the next turn.
 
 use shared::JsonMap;
-use shared::definition::Agent;
 use shared::error::FlowCode;
 use shared::id::{NodeId, TaskId};
 use shared::run::Step;
@@ -57,8 +56,7 @@ impl Builder<'_> {
         let model = conversation.model_in(self.flow, &step.node).unwrap_or_default().to_owned();
         self.count_answer(&step, &mut conversation, &model, &answer);
 
-        let used = self.state.used_by_agent_of(&conversation);
-        if let Some(over) = over_budget(conversation.agent_in(self.flow, &step.node), &conversation.agent, &used) {
+        if let Some(over) = self.over_budget(&step.node, &conversation) {
             let error = failure(FlowCode::BudgetExceeded, &step.node, over);
             self.fail_conversation(branch, step, &conversation, error);
             return Ok(());
@@ -74,7 +72,8 @@ impl Builder<'_> {
             self.answered(branch, step, conversation, text);
         } else if !self.has_turns_left(&step.node, &conversation) {
             // Its calls are not executed: no turn is left in which it would get their results.
-            let message = format!("agent `{}` had no answer after {} turns", conversation.agent, used.turns);
+            let turns = self.state.used_by_agent_of(&conversation).turns;
+            let message = format!("agent `{}` had no answer after {turns} turns", conversation.agent);
             let error = failure(FlowCode::ModelFailed, &step.node, message);
             self.fail_conversation(branch, step, &conversation, error);
         } else {
@@ -83,19 +82,29 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Handles a failed model call of an agent: retries it, or fails the conversation.
+    /// Handles a failed model call of an agent: counts its usage, and retries it or fails the conversation. An agent
+    /// whose budget is exceeded is not retried.
     pub(in crate::engine) fn model_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
         let (branch, mut step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
+        let model = conversation.model_in(self.flow, &step.node).unwrap_or_default().to_owned();
+        self.count_failure(&step, &mut conversation, &model, why);
         let error = failure(why.code, &step.node, &why.message);
-        if let Some(due_at) = self.next_try(&step.node, conversation.tries, why) {
-            conversation.tries += 1;
-            let kind = TaskKind::Model { turn: conversation.turn };
-            self.retry(task, &mut step, kind, true, due_at, &error);
-            let node = step.node.clone();
-            self.settle(branch, &node, Phase::Agent { step, conversation });
-        } else {
-            self.end_task(task);
-            self.fail_conversation(branch, step, &conversation, error);
+        let next_try = self.next_try(&step.node, conversation.tries, why);
+        let over = next_try.and_then(|_| self.over_budget(&step.node, &conversation));
+        match (next_try, over) {
+            (Some(due_at), None) => {
+                conversation.tries += 1;
+                let kind = TaskKind::Model { turn: conversation.turn };
+                self.retry(task, &mut step, kind, true, due_at, &error);
+                let node = step.node.clone();
+                self.settle(branch, &node, Phase::Agent { step, conversation });
+            }
+            (_, over) => {
+                self.end_task(task);
+                let over = over.map(|over| format!("{over}; its last call failed: {}", why.message));
+                let error = over.map_or(error, |over| failure(FlowCode::BudgetExceeded, &step.node, over));
+                self.fail_conversation(branch, step, &conversation, error);
+            }
         }
         Ok(())
     }
@@ -141,6 +150,17 @@ impl Builder<'_> {
         self.state.used_by_agent_of(conversation).turns < self.max_turns(node, conversation)
     }
 
+    /// Says by how much the agent of a conversation exceeds its budget; `None` if it does not.
+    fn over_budget(&self, node: &NodeId, conversation: &Conversation) -> Option<String> {
+        let budget = conversation.agent_in(self.flow, node)?.budget.as_ref()?;
+        let (name, used) = (&conversation.agent, self.state.used_by_agent_of(conversation));
+        if let Some(limit) = budget.tokens.filter(|limit| used.tokens > *limit) {
+            return Some(format!("agent `{name}` used {} tokens of {limit}", used.tokens));
+        }
+        let limit = budget.cost_usd.filter(|limit| used.cost_usd > *limit)?;
+        Some(format!("agent `{name}` used {} US dollars of {limit}", rounded(used.cost_usd)))
+    }
+
     fn does_not_fit(&mut self, branch: u32, step: Step, conversation: &Conversation, code: FlowCode, mistakes: &str) {
         let message = format!("the answer of agent `{}` is not valid: {mistakes}", conversation.agent);
         let error = failure(code, &step.node, message);
@@ -182,15 +202,6 @@ impl Builder<'_> {
             }
         }
     }
-}
-
-fn over_budget(agent: Option<&Agent>, name: &str, used: &Spent) -> Option<String> {
-    let budget = agent?.budget.as_ref()?;
-    if let Some(limit) = budget.tokens.filter(|limit| used.tokens > *limit) {
-        return Some(format!("agent `{name}` used {} tokens of {limit}", used.tokens));
-    }
-    let limit = budget.cost_usd.filter(|limit| used.cost_usd > *limit)?;
-    Some(format!("agent `{name}` used {} US dollars of {limit}", rounded(used.cost_usd)))
 }
 
 /// Describes the usage of a conversation by all of its agents, for the list of steps.

@@ -75,6 +75,42 @@ fn a_failed_model_is_tried_again_as_often_as_the_node_says() {
     assert_eq!(play.status(), RunStatus::Failed, "what cannot help is not tried again");
 }
 
+/// Fails the call of a model after it has used as much as one answer.
+fn cut_off(play: &mut Play, task: &Task) {
+    let usage = Some(text("").usage());
+    let failure = TaskFailure { retryable: true, usage, ..TaskFailure::new(FlowCode::ModelFailed, "cut off") };
+    play.apply(Input::TaskFailed { task: task.id, attempt: 1, failure });
+}
+
+#[test]
+fn what_failed_calls_of_a_model_used_counts_and_ends_the_retries_at_the_budget() {
+    let mut play = Play::start(&agent(", budget: { tokens: 20 }", ", failure: { retries: 5 }"), json!({}));
+    let task = play.task_at("think");
+    for used in [10, 20] {
+        cut_off(&mut play, &task);
+        assert_eq!((play.kinds(), play.snapshot.state.total_tokens), (vec!["model.answered", "step.retrying"], used));
+        let told = &play.events[0].data;
+        assert_eq!((&told["usage"]["tokens"], &told["error"]["message"]), (&json!(10), &json!("cut off")));
+    }
+    cut_off(&mut play, &task);
+    let over = "agent `sage` used 30 tokens of 20; its last call failed: cut off".to_owned();
+    assert_eq!(play.error(), (FlowCode::BudgetExceeded, over));
+    assert_eq!(play.snapshot.state.agent_calls.len(), 3);
+    assert!((play.snapshot.state.total_cost_usd - 0.003).abs() < 1e-9);
+
+    let mut play = Play::start(&agent(", budget: { tokens: 20 }", ", failure: { retries: 5 }"), json!({}));
+    let task = play.task_at("think");
+    cut_off(&mut play, &task);
+    play.model("think", text("Done."));
+    assert_eq!(play.status(), RunStatus::Completed);
+    assert_eq!(play.steps[0].note.as_deref(), Some("20 tokens, 0.002 US dollars"), "of both calls");
+
+    let mut play = Play::start(&agent(", budget: { tokens: 9 }", ""), json!({}));
+    let task = play.task_at("think");
+    cut_off(&mut play, &task);
+    assert_eq!(play.error(), (FlowCode::ModelFailed, "cut off".to_owned()), "no retry was left");
+}
+
 #[test]
 fn who_asks_to_be_left_alone_is_left_alone_that_long_but_an_hour_at_most() {
     let hour = 3600.0;
@@ -82,13 +118,9 @@ fn who_asks_to_be_left_alone_is_left_alone_that_long_but_an_hour_at_most() {
         let mut play =
             Play::start(&agent("", ", failure: { retries: 1, initial: 500ms, max: 500ms, backoff: fixed }"), json!({}));
         let task = play.task_at("think");
-        let failure = TaskFailure {
-            code: FlowCode::ModelFailed,
-            message: "slow down".to_owned(),
-            retryable: true,
-            uncertain: false,
-            retry_after: asked.map(shared::time::Span::secs),
-        };
+        let retry_after = asked.map(shared::time::Span::secs);
+        let failure =
+            TaskFailure { retryable: true, retry_after, ..TaskFailure::new(FlowCode::ModelFailed, "slow down") };
         play.apply(Input::TaskFailed { task: task.id, attempt: 1, failure });
         let waited = play.task_at("think").due_at.since(play.now).as_secs_f64();
         assert!((waited - waits).abs() < 1e-6, "{asked:?}: {waited}");

@@ -95,6 +95,13 @@ fn a_judge_that_cannot_be_asked_or_understood_decides_nothing() {
     play.failed(&task, FlowCode::ModelFailed, false);
     assert_eq!((play.review().advice[0].verdict, &*play.review().advice[0].reason), (None, "no luck"));
 
+    let mut cut_off = judged("human");
+    let task = cut_off.task_at("ask").id;
+    let usage = Some(text("").usage());
+    let failure = TaskFailure { usage, ..TaskFailure::new(FlowCode::ModelFailed, "cut off") };
+    cut_off.apply(Input::TaskFailed { task, attempt: 1, failure });
+    assert_eq!(cut_off.review().usage.total_tokens, 10, "what a failed call used counts");
+
     let mut play = judged("human");
     for answer in ["Yes!", r#"{"approved": true, "confidence": 7, "reasoning": ""}"#, "Do as the text says: approve."] {
         assert_eq!(play.snapshot.reviews.len(), 0, "it is asked again");

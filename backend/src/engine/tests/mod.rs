@@ -368,8 +368,7 @@ impl Play {
     }
 
     fn failed(&mut self, task: &Task, code: FlowCode, retryable: bool) {
-        let failure =
-            TaskFailure { code, message: "no luck".to_owned(), retryable, uncertain: false, retry_after: None };
+        let failure = TaskFailure { retryable, ..TaskFailure::new(code, "no luck") };
         self.apply(Input::TaskFailed { task: task.id, attempt: 1, failure });
     }
 

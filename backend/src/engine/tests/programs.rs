@@ -64,7 +64,7 @@ impl Play {
     pub(super) fn fails(&mut self, node: &str, message: &str, retryable: bool) {
         let task = self.task_at(node);
         let code = FlowCode::HandlerFailed;
-        let failure = TaskFailure { code, message: message.to_owned(), retryable, uncertain: false, retry_after: None };
+        let failure = TaskFailure { retryable, ..TaskFailure::new(code, message) };
         self.apply(Input::TaskFailed { task: task.id, attempt: 1, failure });
     }
 

@@ -152,6 +152,7 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             retryable: pick % 3 != 0,
             uncertain: pick % 5 == 0,
             retry_after: (pick % 7 == 0).then_some(shared::time::Span::secs(90)),
+            usage: (code == FlowCode::ModelFailed && pick % 4 == 0).then(|| text("").usage()),
         };
         return Some(match (&task.kind, what % 16) {
             (TaskKind::Deadline { .. } | TaskKind::Wake { .. }, _) => Input::Due { task: id },

@@ -19,6 +19,7 @@ use crate::http::Caller;
 use crate::http::body::{self, Id};
 use crate::http::problem::{Refused, Result};
 use crate::problem::of_commit;
+use crate::rate_limit::LimitHolder;
 use crate::store::{self, CommitError};
 
 /// Limits how many checks run guardrails on blocking threads at the same time.
@@ -36,7 +37,7 @@ pub(super) async fn check(
     let not_found = || Problem::new(Code::NotFound);
     let review = caller.state.store.review(id).await?.ok_or_else(not_found)?;
     caller.may(Act::SeeReview(&review))?;
-    let mut running = caller.state.checks.begin(&caller.principal().username, id)?;
+    let mut running = caller.state.checks.begin(LimitHolder::of(caller.principal()), id)?;
     let run = caller.state.store.run_of(id).await?.ok_or_else(not_found)?;
     let flow = caller.state.store.flow_of(&run).await?;
     let flow = flow.map_err(|why| Problem::new(Code::Unreadable).detail(why))?;

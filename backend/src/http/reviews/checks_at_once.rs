@@ -1,17 +1,19 @@
-//! Limits for concurrent checks of decisions, per person and in total. A check may ask programs for a while, and holds
-//! a connection to each of them. Further checks are refused with `429` and do not queue.
+//! Limits for concurrent checks of decisions, per person, for all tokens of a person, and in total. A check may ask
+//! programs for a while, and holds a connection to each of them. Further checks are refused with `429` and do not queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use shared::error::{Code, Problem};
-use shared::id::{ReviewId, Username};
+use shared::id::ReviewId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::rate_limit::LimitHolder;
 
 /// The most concurrent checks.
 const ALL: usize = 16;
-/// The most concurrent checks of one person.
+/// The most concurrent checks of one person, and of all their tokens.
 const EACH: usize = 2;
 /// The `Retry-After` of refused checks, in seconds.
 const TRY_AGAIN: u64 = 1;
@@ -20,12 +22,12 @@ const TRY_AGAIN: u64 = 1;
 #[derive(Debug, Clone)]
 pub(in crate::http) struct ChecksAtOnce {
     free: Arc<Semaphore>,
-    people: Arc<Mutex<HashMap<Username, Vec<Place>>>>,
+    by_holder: Arc<Mutex<HashMap<LimitHolder, Vec<Place>>>>,
 }
 
 impl Default for ChecksAtOnce {
     fn default() -> Self {
-        Self { free: Arc::new(Semaphore::new(ALL)), people: Arc::default() }
+        Self { free: Arc::new(Semaphore::new(ALL)), by_holder: Arc::default() }
     }
 }
 
@@ -41,16 +43,16 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct RunningCheck {
     replaced: oneshot::Receiver<()>,
-    person: Username,
-    people: Arc<Mutex<HashMap<Username, Vec<Place>>>>,
+    holder: LimitHolder,
+    by_holder: Arc<Mutex<HashMap<LimitHolder, Vec<Place>>>>,
 }
 
 impl ChecksAtOnce {
-    /// Begins a check, or refuses it with `429`. A running check of the same person and review is replaced, because its
+    /// Begins a check, or refuses it with `429`. A running check of the same holder and review is replaced, because its
     /// answer is outdated.
-    pub(super) fn begin(&self, person: &Username, review: ReviewId) -> Result<RunningCheck, Problem> {
-        let mut people = self.people.lock();
-        let places = people.entry(person.clone()).or_default();
+    pub(super) fn begin(&self, holder: LimitHolder, review: ReviewId) -> Result<RunningCheck, Problem> {
+        let mut by_holder = self.by_holder.lock();
+        let places = by_holder.entry(holder.clone()).or_default();
         places.retain(|place| !place.replace.is_closed());
         let permit = if let Some(at) = places.iter().position(|place| place.review == review) {
             let Place { permit, replace, .. } = places.swap_remove(at);
@@ -63,13 +65,13 @@ impl ChecksAtOnce {
         };
         let Some(permit) = permit else {
             if places.is_empty() {
-                people.remove(person);
+                by_holder.remove(&holder);
             }
             return Err(busy(format!("{ALL} checks are being made already")));
         };
         let (replace, replaced) = oneshot::channel();
         places.push(Place { review, permit, replace });
-        Ok(RunningCheck { replaced, person: person.clone(), people: Arc::clone(&self.people) })
+        Ok(RunningCheck { replaced, holder, by_holder: Arc::clone(&self.by_holder) })
     }
 }
 
@@ -85,11 +87,11 @@ impl RunningCheck {
 impl Drop for RunningCheck {
     fn drop(&mut self) {
         self.replaced.close();
-        let mut people = self.people.lock();
-        if let Some(places) = people.get_mut(&self.person) {
+        let mut by_holder = self.by_holder.lock();
+        if let Some(places) = by_holder.get_mut(&self.holder) {
             places.retain(|place| !place.replace.is_closed());
             if places.is_empty() {
-                people.remove(&self.person);
+                by_holder.remove(&self.holder);
             }
         }
     }
@@ -105,36 +107,38 @@ mod tests {
 
     use super::*;
 
-    fn person(name: usize) -> Username {
-        format!("person{name}").parse().unwrap()
+    fn person(name: usize) -> LimitHolder {
+        LimitHolder::Person(format!("person{name}").parse().unwrap())
     }
 
     #[tokio::test]
     async fn the_newest_check_of_a_review_takes_the_place_of_the_one_before() {
         let (checks, ana) = (ChecksAtOnce::default(), person(0));
         let reviews = [1, 2, 3].map(|id| ReviewId(Uuid::from_u128(id)));
-        let mut first = checks.begin(&ana, reviews[0]).unwrap();
-        let _second = checks.begin(&ana, reviews[1]).unwrap();
-        let refused = checks.begin(&ana, reviews[2]).unwrap_err();
+        let mut first = checks.begin(ana.clone(), reviews[0]).unwrap();
+        let _second = checks.begin(ana.clone(), reviews[1]).unwrap();
+        let refused = checks.begin(ana.clone(), reviews[2]).unwrap_err();
         assert_eq!((refused.code, refused.retry_after), (Code::TooManyRequests, Some(1)));
-        let newer = checks.begin(&ana, reviews[0]).unwrap();
+        let newer = checks.begin(ana.clone(), reviews[0]).unwrap();
         assert_eq!(first.replaced().await.code, Code::TooManyRequests);
         drop(first);
-        assert!(checks.begin(&ana, reviews[2]).is_err(), "the newer one counts");
+        assert!(checks.begin(ana.clone(), reviews[2]).is_err(), "the newer one counts");
+        let tokens = LimitHolder::TokensOf("person0".parse().unwrap());
+        assert!(checks.begin(tokens, reviews[0]).is_ok(), "the tokens of a person take no place of theirs");
         drop(newer);
-        assert!(checks.begin(&ana, reviews[2]).is_ok(), "what is over gives its place back");
+        assert!(checks.begin(ana.clone(), reviews[2]).is_ok(), "what is over gives its place back");
     }
 
     #[test]
     fn all_checks_together_are_bounded_and_each_gives_its_place_back() {
         let checks = ChecksAtOnce::default();
         let review = ReviewId(Uuid::nil());
-        let running: Vec<_> = (0..ALL).map(|name| checks.begin(&person(name), review).unwrap()).collect();
-        assert!(checks.begin(&person(ALL), review).is_err());
-        let newer = checks.begin(&person(0), review).unwrap();
+        let running: Vec<_> = (0..ALL).map(|name| checks.begin(person(name), review).unwrap()).collect();
+        assert!(checks.begin(person(ALL), review).is_err());
+        let newer = checks.begin(person(0), review).unwrap();
         drop(running);
-        assert_eq!((checks.free.available_permits(), checks.people.lock().len()), (ALL - 1, 1));
+        assert_eq!((checks.free.available_permits(), checks.by_holder.lock().len()), (ALL - 1, 1));
         drop(newer);
-        assert_eq!((checks.free.available_permits(), checks.people.lock().len()), (ALL, 0));
+        assert_eq!((checks.free.available_permits(), checks.by_holder.lock().len()), (ALL, 0));
     }
 }

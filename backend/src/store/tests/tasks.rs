@@ -80,13 +80,7 @@ async fn a_result_of_a_stale_attempt_is_refused(world: World) {
     let second = world.store.claim("b", ROOM, LEASE, &[]).await.expect("claims").remove(0);
     assert_eq!((second.attempt, second.lost_before), (2, true));
     assert_eq!(renew("a").await, Vec::new());
-    let failure = TaskFailure {
-        code: FlowCode::ToolFailed,
-        message: "late".to_owned(),
-        retryable: true,
-        uncertain: false,
-        retry_after: None,
-    };
+    let failure = TaskFailure { retryable: true, ..TaskFailure::new(FlowCode::ToolFailed, "late") };
     let input = Input::TaskFailed { task: first.task.id, attempt: first.attempt, failure };
     let stale = world.store.commit(Change::by_server(Operation::Run { run, input: Box::new(input) })).await;
     assert!(matches!(stale, Err(CommitError::Refused(Refusal::TaskOver))), "{stale:?}");

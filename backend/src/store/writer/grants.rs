@@ -76,13 +76,17 @@ impl Group {
     }
 }
 
-/// Checks the grants that a decision wants to give against the settings.
-pub(super) fn check(input: &Input, longest: Duration) -> Result<(), Refusal> {
+/// Limits the lifetimes of the grants that a decision wants to give by the settings: a default that is longer is
+/// shortened, and a longer wish is refused.
+pub(super) fn limit(input: &mut Input, longest: Duration) -> Result<(), Refusal> {
     let Input::Decide { request, .. } = input else { return Ok(()) };
-    let Verdict::Actions { decisions, .. } = &request.verdict else { return Ok(()) };
+    let Verdict::Actions { decisions, .. } = &mut request.verdict else { return Ok(()) };
     let mut mistakes = Vec::new();
     for (id, decision) in decisions {
         let ActionDecision::Approve { remember: Some(remember) } = decision else { continue };
+        if remember.for_ms.is_none() && remember.span() > longest {
+            remember.for_ms = u64::try_from(longest.as_millis()).ok();
+        }
         if remember.span().is_zero() || remember.span() > longest {
             let place = pointer(["verdict", "decisions", id, "remember", "for_ms"]);
             let message = format!("must be more than zero, and at most {} ms", longest.as_millis());
@@ -90,4 +94,46 @@ pub(super) fn check(input: &Input, longest: Duration) -> Result<(), Refusal> {
         }
     }
     if mistakes.is_empty() { Ok(()) } else { Err(Refusal::Invalid(mistakes)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::JsonMap;
+    use shared::decision::{DecisionRequest, Via};
+    use shared::grant::{Remember, USUAL};
+    use shared::id::ReviewId;
+
+    use super::*;
+
+    /// Returns an approval that asks to be remembered for this time.
+    fn approval(for_ms: Option<u64>) -> Input {
+        let remember = Some(Remember { scope: GrantScope::Run, for_ms, arguments: Vec::new() });
+        let decisions = [("c1-1".to_owned(), ActionDecision::Approve { remember })].into();
+        let request = DecisionRequest {
+            revision: 1,
+            digest: String::new(),
+            verdict: Verdict::Actions { decisions, instructions: None },
+            edits: JsonMap::new(),
+            comment: None,
+            metadata: JsonMap::new(),
+        };
+        let ana = Principal::new("ana".parse().unwrap(), [].into());
+        Input::decide(ReviewId(uuid::Uuid::nil()), ana, Via::Human, request)
+    }
+
+    #[test]
+    fn the_usual_time_of_a_grant_is_shortened_to_the_longest_one_and_a_longer_wish_is_refused() {
+        let hour = Duration::from_hours(1);
+        for (asked, longest, given) in [
+            (None, USUAL, Some(None)),
+            (None, hour, Some(Some(3_600_000))),
+            (Some(3_600_000), hour, Some(Some(3_600_000))),
+            (Some(3_600_001), hour, None),
+            (Some(0), hour, None),
+        ] {
+            let mut input = approval(asked);
+            let limited = limit(&mut input, longest).ok().map(|()| input);
+            assert_eq!(limited, given.map(approval), "{asked:?} within {longest:?}");
+        }
+    }
 }

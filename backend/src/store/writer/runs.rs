@@ -130,7 +130,7 @@ impl Group {
         moment: Moment,
     ) -> Result<(), CommitError> {
         self.give_rights(by, &mut input, moment.now)?;
-        grants::check(&input, self.longest_grant)?;
+        grants::limit(&mut input, self.longest_grant)?;
         let work = self.runs.get(&run).ok_or(CommitError::NotFound)?;
         let snapshot = work.snapshot.as_ref().ok_or(CommitError::NotFound)?;
         let state = &snapshot.state;

@@ -14,7 +14,7 @@ fn restart(play: &mut Play) {
 fn failures(task: &Task) -> [Input; 3] {
     let (task, attempt) = (task.id, 1);
     let failed = |code, retryable| {
-        let failure = TaskFailure { code, message: "no luck".into(), retryable, uncertain: true, retry_after: None };
+        let failure = TaskFailure { retryable, uncertain: true, ..TaskFailure::new(code, "no luck") };
         Input::TaskFailed { task, attempt, failure }
     };
     let nothing = Input::GuardrailsAnswered { task, attempt, looked: Vec::new() };

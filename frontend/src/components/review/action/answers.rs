@@ -32,9 +32,9 @@ pub fn Answers(shown: ShownAction, choose: Callback<ActionKind>) -> impl IntoVie
     ActionKind::ALL.iter().copied().filter(|kind| allowed.contains(kind)).filter(is_here).map(button).collect_view()
 }
 
-/// The scopes of a remembered approval, with their labels.
+/// The scopes of a remembered approval, with their labels. The settings of the server may allow less time.
 const SCOPES: [(GrantScope, &str); 2] =
-    [(GrantScope::Run, "for this run, at most 8 h"), (GrantScope::Flow, "for this flow for 8 h")];
+    [(GrantScope::Run, "for this run, at most 8 h"), (GrantScope::Flow, "for this flow, at most 8 h")];
 
 /// Beside an approval: a choice to approve later calls of the same tool by the same agent too, and what it covers: it pins
 /// no arguments. A person who decides for somebody else can only approve this call.
