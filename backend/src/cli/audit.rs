@@ -92,11 +92,22 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
         }
         AuditCommand::Key { new, storage } => {
             let path = Storage::resolve(&storage)?.0.seal_key;
-            let (key, _) = if new { SealKey::renew(&path, &*clock)? } else { SealKey::open(&path, &*clock)? };
+            let key = if new { SealKey::renew(&path, &*clock)?.0 } else { existing_key(&path)? };
             print(&key.public().to_string());
         }
     }
     Ok(())
+}
+
+/// Reads the key. Fails if there is none: a key that is created here would have sealed nothing.
+fn existing_key(path: &Path) -> anyhow::Result<SealKey> {
+    SealKey::existing(path)?.with_context(|| {
+        format!(
+            "there is no key of the audit log in {}: name the server's folder (--data), its settings (--config) or the \
+             file (--seal-key); a server creates its key when it first starts",
+            path.display()
+        )
+    })
 }
 
 /// Verifies an export, without the database.
@@ -221,4 +232,18 @@ fn report(check: &SealCheck) -> anyhow::Result<()> {
         (None, None) => print(&format!("nothing is sealed yet; {waiting} entries are waiting")),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_never_created_to_be_printed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seal.key");
+        let error = existing_key(&path).map(drop).unwrap_err().to_string();
+        assert!(error.contains("seal.key") && error.contains("--data"), "{error}");
+        assert!(!path.exists());
+    }
 }
