@@ -119,7 +119,18 @@ fn verify_export(path: &Path, trusted: &Trusted, expect: Option<&Head>) -> anyho
     if check.valid && check.entries == 0 {
         bail!("{shown} has no entries and proves nothing; was the export refused?");
     }
+    // Anyone can write such a file. In a database, entries that wait for their seal are authenticated.
+    if check.valid && check.sealed == 0 {
+        bail!(
+            "{shown} proves nothing: none of its {} entries has a seal (`sealed` and `seal` are missing from the lines); \
+             entries are sealed within seconds, so export it again as JSON lines",
+            check.entries
+        );
+    }
     report(&check)?;
+    if check.entries > check.sealed {
+        print("Entries without a seal are not proven: anyone could have added them to the file.");
+    }
     if part {
         print("This is a part of the audit log: it cannot be proven that no entry is missing from it.");
         if expect.is_some() {
@@ -237,6 +248,21 @@ fn report(check: &SealCheck) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_export_without_seals_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*app::system_clock()).unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let invented = r#"{"cursor":"1","kind":"user.created","at":"2026-01-02T03:04:05Z","data":{"username":"ada"}}"#;
+        for (text, why) in
+            [(String::new(), "has no entries"), (format!("{invented}\n{invented}\n"), "of its 2 entries")]
+        {
+            std::fs::write(&path, text).unwrap();
+            let error = verify_export(&path, &trusted, None).unwrap_err().to_string();
+            assert!(error.contains("proves nothing") && error.contains(why), "{error}");
+        }
+    }
 
     #[test]
     fn a_key_is_never_created_to_be_printed() {
