@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use lettre::message::Mailbox;
 use lettre::message::header::ContentType;
+use lettre::transport::smtp;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
@@ -85,13 +86,19 @@ impl Mailer {
             .map_err(|error| DeliveryFailure::lasting(format!("the mail cannot be composed: {error}")))?;
         match tokio::time::timeout(TIMEOUT, self.transport.send(message)).await {
             Err(_) => Err(DeliveryFailure::passing("the mail server did not answer in time")),
-            Ok(Err(error)) if error.is_permanent() => {
-                Err(DeliveryFailure::lasting(format!("the mail server refused: {error}")))
+            Ok(Err(error)) if refuses_recipient(&error) => {
+                Err(DeliveryFailure::lasting(format!("the mail server refused the address: {error}")))
             }
             Ok(Err(error)) => Err(DeliveryFailure::passing(format!("the mail was not accepted: {error}"))),
             Ok(Ok(_)) => Ok(()),
         }
     }
+}
+
+/// Whether the server refuses the recipient. Its other permanent errors, such as those about the login, concern every
+/// mail, and may be mended before the next attempt.
+fn refuses_recipient(error: &smtp::Error) -> bool {
+    error.status().is_some_and(|code| matches!(code.to_string().as_str(), "550" | "551" | "553"))
 }
 
 /// Whether the text is an address to which mail can be sent.
