@@ -139,6 +139,10 @@ fn a_handler_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     expect_at(&human("handlers: [{ auto: { reject: ' ' } }]"), &[("' '", "write the reason")]);
     let timed = human(&format!("{yes}, timeout: 1h, on_timeout: reject"));
     expect_at(&timed, &[("1h", "never happens"), ("reject", "never happens")]);
+    let voted = human(&format!("{yes}, policy: unanimous"));
+    expect_at(&voted, &[("unanimous", "no one votes")]);
+    // In a channel, people vote until its time is over.
+    expect_at(&voted.replace("[{ auto", "[{ slack: { channel: '#a', timeout: 1m } }, { auto"), &[]);
     let default = format!("defaults: {{ handlers: [{{ auto: approve }}] }}\n{}", human("severity: low"));
     expect_at(&default, &[("human:", "none here")]);
     expect_at(&default.replace("severity: low", "severity: low, handlers: [human]"), &[]);
