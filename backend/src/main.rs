@@ -18,8 +18,13 @@ const END_LIMIT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let chosen = std::env::var("COUNTERSIGN_LOG").ok().filter(|chosen| EnvFilter::try_new(chosen).is_ok());
-    let filter = EnvFilter::new(cli.log_filter(chosen.as_deref()));
+    let filter = match cli.log_filter(std::env::var("COUNTERSIGN_LOG").ok().as_deref()) {
+        Ok(filter) => EnvFilter::new(filter),
+        Err(error) => {
+            print_error(&error);
+            return ExitCode::FAILURE;
+        }
+    };
     // Escape sequences for colours would be noise in a file or a journal.
     let coloured =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no_colour| no_colour.is_empty());

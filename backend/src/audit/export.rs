@@ -8,11 +8,14 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use futures::Stream;
+use futures::stream::try_unfold;
 use serde::{Deserialize, Serialize};
+use shared::api::AuditQuery;
 use shared::log::{Cursor, Entry};
 
 use super::seal::sealed_text;
-use crate::store::{self, Store, StoredSeal};
+use crate::store::{self, Form, Store, StoredSeal};
 
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +26,15 @@ pub enum Format {
     JsonLines,
 }
 
-/// The reason why an entry could not be written.
+/// The reason why an export failed.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub enum ExportError {
+    /// Entries were archived or erased, and the export would not contain the sealed entry that says so.
+    #[error(
+        "entries were archived or erased, and no seal in this export says so yet: they would seem to be removed or \
+         changed; export again in a few seconds"
+    )]
+    Unexplained,
     /// An entry, its position in the log, or its seal could not be serialised.
     #[error("an entry of the audit log could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -106,11 +115,14 @@ pub(super) struct Carried {
 /// The beginning of the event in the line of an entry.
 pub(super) const ENTRY: &str = "\"kind\":";
 
-/// Writes entries, newest first.
-#[derive(Debug, Clone)]
-pub struct Lines {
+/// An export of entries, newest first.
+pub struct Export {
+    store: Store,
     format: Format,
+    /// Whether it is filtered.
     part: bool,
+    /// The query of the next page.
+    query: AuditQuery,
     /// The newest seal when the export began. Later seals are ignored, since the file would have only some of their
     /// entries.
     newest: u64,
@@ -118,15 +130,58 @@ pub struct Lines {
     carried: Option<u64>,
 }
 
-impl Lines {
-    /// Begins an export. `part`: it is filtered.
-    pub async fn begin(format: Format, part: bool, store: &Store) -> Result<Self, store::Error> {
+impl Export {
+    /// Begins an export of the entries that the query selects; its `limit` is the number of entries in a page.
+    pub async fn begin(store: Store, format: Format, query: AuditQuery) -> Result<Self, ExportError> {
+        let part = AuditQuery { limit: None, ..query.clone() } != AuditQuery::default();
         let newest = store.last_seal().await?.map_or(0, |seal| seal.number);
-        Ok(Self { format, part, newest, carried: None })
+        let export = Self { store, format, part, query, newest, carried: None };
+        export.check_explained().await?;
+        Ok(export)
+    }
+
+    /// Streams the export page by page, so that a long export does not occupy much memory or a database connection. An
+    /// error aborts the transfer, which the client notices.
+    pub fn pages(self) -> impl Stream<Item = Result<String, ExportError>> {
+        let head = self.format.head().to_owned();
+        try_unfold(Some((self, head)), |next| async move {
+            let Some((mut export, mut text)) = next else { return Ok(None) };
+            let more = export.page(&mut text).await?;
+            Ok(Some((text, more.then(|| (export, String::new())))))
+        })
+    }
+
+    /// Writes the next page. Returns whether more follow.
+    async fn page(&mut self, out: &mut String) -> Result<bool, ExportError> {
+        // JSON lines are for verification, so they have the sealed form; CSV is for people, and has whole entries.
+        let form = if self.format == Format::JsonLines { Form::Sealed } else { Form::Whole };
+        let page = self.store.audit(&self.query, form).await?;
+        for entry in &page.items {
+            self.write(entry, out).await?;
+        }
+        self.query.cursor = page.next_cursor;
+        if self.query.cursor.is_none() {
+            self.check_explained().await?;
+        }
+        Ok(self.query.cursor.is_some())
+    }
+
+    /// Checks that the seals up to the newest of the export hold the entries about everything that was archived or
+    /// erased so far. Each page is read as the database is then, so a later archive or erasure removes or changes older
+    /// entries, but its own entry would have been on a page that was already written. In a part, entries may be missing,
+    /// and CSV is not verified.
+    async fn check_explained(&self) -> Result<(), ExportError> {
+        if self.part || self.format == Format::Csv {
+            return Ok(());
+        }
+        let rows = self.store.newest_explanations().await?;
+        let seals = self.store.seals_of_rows(&rows).await?;
+        let is_held = |seal: &Option<u64>| seal.is_some_and(|number| number <= self.newest);
+        if seals.iter().all(is_held) { Ok(()) } else { Err(ExportError::Unexplained) }
     }
 
     /// Writes an entry, with its seal if the file does not have it yet.
-    pub async fn write(&mut self, entry: &Entry, store: &Store, out: &mut String) -> Result<(), WriteError> {
+    async fn write(&mut self, entry: &Entry, out: &mut String) -> Result<(), ExportError> {
         if self.format == Format::Csv {
             out.push_str(&csv_row(entry)?);
             return Ok(());
@@ -135,7 +190,7 @@ impl Lines {
         let seal = match sealed {
             Some(number) if self.carried != Some(number) => {
                 self.carried = Some(number);
-                let seal = store.seals(number - 1, 1).await?.pop();
+                let seal = self.store.seals(number - 1, 1).await?.pop();
                 seal.map(|StoredSeal { body, signature, hashes, .. }| Carried {
                     body,
                     signature: BASE64.encode(signature),
@@ -155,7 +210,7 @@ impl Lines {
     }
 }
 
-fn csv_row(entry: &Entry) -> Result<String, WriteError> {
+fn csv_row(entry: &Entry) -> Result<String, ExportError> {
     let event = &entry.event;
     let text = |value: Option<String>| value.unwrap_or_default();
     let cells = [
@@ -168,9 +223,9 @@ fn csv_row(entry: &Entry) -> Result<String, WriteError> {
         serde_json::to_string(&event.data)?,
     ];
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-    writer.write_record(cells.into_iter().map(harmless)).map_err(|error| WriteError::Csv(error.to_string()))?;
-    let bytes = writer.into_inner().map_err(|error| WriteError::Csv(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|error| WriteError::Csv(error.to_string()))
+    writer.write_record(cells.into_iter().map(harmless)).map_err(|error| ExportError::Csv(error.to_string()))?;
+    let bytes = writer.into_inner().map_err(|error| ExportError::Csv(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| ExportError::Csv(error.to_string()))
 }
 
 /// Escapes a cell that a spreadsheet would take for a formula: people choose names, and an admin opens the file.

@@ -73,12 +73,10 @@ pub struct SealKey {
 impl SealKey {
     /// Reads the key, or creates it for the owner alone if there is none. Also returns the public keys to trust.
     pub fn open(path: &Path, clock: &dyn Clock) -> Result<(Self, Trusted), KeyError> {
-        let key = match fs::read_to_string(path) {
-            Ok(text) => Self::read(path, &text)?,
-            Err(error) if error.kind() == ErrorKind::NotFound => Self::make(path, clock)?,
-            Err(source) => return Err(file_error(path, source)),
+        let key = match Self::existing(path)? {
+            Some(key) => key,
+            None => Self { previous: previous(path), ..Self::make(path, clock)? },
         };
-        let key = Self { previous: previous(path), ..key };
         warn_of_others(path);
         let mut trusted = Trusted::beside(path)?;
         if trusted.add(key.public) {
@@ -90,10 +88,18 @@ impl SealKey {
         Ok((key, trusted))
     }
 
+    /// Reads the key. Returns `None` if there is none; nothing is created.
+    pub fn existing(path: &Path) -> Result<Option<Self>, KeyError> {
+        match fs::read_to_string(path) {
+            Ok(text) => Ok(Some(Self { previous: previous(path), ..Self::read(path, &text)? })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(file_error(path, source)),
+        }
+    }
+
     /// Reads the key. Returns `None` if it does not exist or cannot be read.
     pub fn find(path: &Path) -> Option<Self> {
-        let key = Self::read(path, &fs::read_to_string(path).ok()?).ok()?;
-        Some(Self { previous: previous(path), ..key })
+        Self::existing(path).ok().flatten()
     }
 
     /// Returns the keys that authenticate rows of the log, derived from this key and those that it has replaced.
@@ -112,12 +118,23 @@ impl SealKey {
         self.callbacks
     }
 
-    /// Replaces the key by a new one. The old one stays trusted, so that its seals stay valid.
+    /// Replaces the key by a new one, or creates the first. The old one stays trusted, so that its seals stay valid.
     pub fn renew(path: &Path, clock: &dyn Clock) -> Result<(Self, Trusted), KeyError> {
-        let (old, _) = Self::open(path, clock)?;
-        let kept = path.with_extension(format!("key.{}", old.public.id()));
-        fs::rename(path, kept).map_err(|source| file_error(path, source))?;
-        Self::open(path, clock)
+        let failed = |source| file_error(path, source);
+        let (old, mut trusted) = (Self::existing(path)?, Trusted::beside(path)?);
+        let text = private_text(clock);
+        let new = Self::read(path, &text)?;
+        // Whatever needs space on the disk comes before the old key is moved away.
+        let draft = files::draft(path, &text).map_err(failed)?;
+        for key in old.iter().chain([&new]) {
+            trusted.add(key.public);
+        }
+        trusted.write(path, new.public)?;
+        if let Some(old) = old {
+            fs::rename(path, path.with_extension(format!("key.{}", old.public.id()))).map_err(failed)?;
+        }
+        draft.persist_noclobber(path).map_err(|error| failed(error.error))?;
+        Ok((Self { previous: previous(path), ..new }, trusted))
     }
 
     /// Returns the public key.
@@ -145,8 +162,7 @@ impl SealKey {
 
     /// Creates a key. If two servers start on one folder at the same time, both get the same key.
     fn make(path: &Path, clock: &dyn Clock) -> Result<Self, KeyError> {
-        let der = [&PKCS8[..], &clock.random(), &clock.random()].concat();
-        let text = format!("{BEGIN}\n{}\n{END}\n", BASE64.encode(der));
+        let text = private_text(clock);
         let failed = |source| file_error(path, source);
         match files::draft(path, &text).map_err(failed)?.persist_noclobber(path) {
             Ok(_) => {
@@ -159,6 +175,12 @@ impl SealKey {
             Err(PersistError { error, .. }) => Err(failed(error)),
         }
     }
+}
+
+/// Returns the text of the file of a new private key.
+fn private_text(clock: &dyn Clock) -> String {
+    let der = [&PKCS8[..], &clock.random(), &clock.random()].concat();
+    format!("{BEGIN}\n{}\n{END}\n", BASE64.encode(der))
 }
 
 /// Derives a key for one purpose, by HKDF with SHA-256.
@@ -290,11 +312,20 @@ impl Trusted {
         self.0.values().map(ToString::to_string).collect()
     }
 
-    /// Writes the file beside a private key, with the newest key first.
-    fn write(&self, key: &Path, newest: PublicKey) -> std::io::Result<()> {
+    /// Replaces the file beside a private key, with the newest key first. Everyone may read it.
+    fn write(&self, key: &Path, newest: PublicKey) -> Result<(), KeyError> {
+        let path = public_file(key);
+        let failed = |source| file_error(&path, source);
         let rest = self.0.values().filter(|other| **other != newest);
         let lines: Vec<String> = std::iter::once(&newest).chain(rest).map(ToString::to_string).collect();
-        fs::write(public_file(key), lines.join("\n") + "\n")
+        let draft = files::draft(&path, &(lines.join("\n") + "\n")).map_err(failed)?;
+        #[cfg(unix)]
+        {
+            let readable: fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            draft.as_file().set_permissions(readable).map_err(failed)?;
+        }
+        draft.persist(&path).map_err(|error| failed(error.error))?;
+        Ok(())
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) mod tests;
 mod verify;
 
 pub use explained::{Explained, archive_entry, joined};
-pub use export::{Format, Lines, WriteError};
+pub use export::{Export, ExportError, Format};
 pub use file::{FileCheck, verify_file};
 pub use head_file::{HeadError, HeadFile};
 pub use key::{KeyError, PublicKey, SealKey, Trusted};

@@ -92,11 +92,22 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
         }
         AuditCommand::Key { new, storage } => {
             let path = Storage::resolve(&storage)?.0.seal_key;
-            let (key, _) = if new { SealKey::renew(&path, &*clock)? } else { SealKey::open(&path, &*clock)? };
+            let key = if new { SealKey::renew(&path, &*clock)?.0 } else { existing_key(&path)? };
             print(&key.public().to_string());
         }
     }
     Ok(())
+}
+
+/// Reads the key. Fails if there is none: a key that is created here would have sealed nothing.
+fn existing_key(path: &Path) -> anyhow::Result<SealKey> {
+    SealKey::existing(path)?.with_context(|| {
+        format!(
+            "there is no key of the audit log in {}: name the server's folder (--data), its settings (--config) or the \
+             file (--seal-key); a server creates its key when it first starts",
+            path.display()
+        )
+    })
 }
 
 /// Verifies an export, without the database.
@@ -108,7 +119,18 @@ fn verify_export(path: &Path, trusted: &Trusted, expect: Option<&Head>) -> anyho
     if check.valid && check.entries == 0 {
         bail!("{shown} has no entries and proves nothing; was the export refused?");
     }
+    // Anyone can write such a file. In a database, entries that wait for their seal are authenticated.
+    if check.valid && check.sealed == 0 {
+        bail!(
+            "{shown} proves nothing: none of its {} entries has a seal (`sealed` and `seal` are missing from the lines); \
+             entries are sealed within seconds, so export it again as JSON lines",
+            check.entries
+        );
+    }
     report(&check)?;
+    if check.entries > check.sealed {
+        print("Entries without a seal are not proven: anyone could have added them to the file.");
+    }
     if part {
         print("This is a part of the audit log: it cannot be proven that no entry is missing from it.");
         if expect.is_some() {
@@ -221,4 +243,33 @@ fn report(check: &SealCheck) -> anyhow::Result<()> {
         (None, None) => print(&format!("nothing is sealed yet; {waiting} entries are waiting")),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_export_without_seals_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*app::system_clock()).unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let invented = r#"{"cursor":"1","kind":"user.created","at":"2026-01-02T03:04:05Z","data":{"username":"ada"}}"#;
+        for (text, why) in
+            [(String::new(), "has no entries"), (format!("{invented}\n{invented}\n"), "of its 2 entries")]
+        {
+            std::fs::write(&path, text).unwrap();
+            let error = verify_export(&path, &trusted, None).unwrap_err().to_string();
+            assert!(error.contains("proves nothing") && error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_never_created_to_be_printed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seal.key");
+        let error = existing_key(&path).map(drop).unwrap_err().to_string();
+        assert!(error.contains("seal.key") && error.contains("--data"), "{error}");
+        assert!(!path.exists());
+    }
 }

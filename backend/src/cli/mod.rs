@@ -16,6 +16,7 @@ mod user;
 pub use exit::{Exit, Quit};
 
 use clap::{CommandFactory, Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
 
 use crate::config::ServeArgs;
 use terminal::text;
@@ -93,13 +94,20 @@ enum Command {
 const LIBRARIES: &str = "sqlx=warn,memory_serve=warn,rmcp=off";
 
 impl Cli {
-    /// Returns the log filter: `chosen` if it is set, otherwise `info` for the server and `error` for other commands.
-    /// Libraries that log the content that they carry stay quiet, unless `chosen` names them.
-    pub fn log_filter(&self, chosen: Option<&str>) -> String {
-        match chosen {
-            Some(chosen) => format!("{LIBRARIES},{chosen}"),
-            None if self.is_server() => format!("{LIBRARIES},info"),
-            None => "error,rmcp=off".to_owned(),
+    /// Returns the log filter: `chosen`, the value of COUNTERSIGN_LOG, if it is set, otherwise `info` for the server and
+    /// `error` for other commands. Libraries that log the content that they carry stay quiet, unless `chosen` names them.
+    /// The error says why `chosen` is not a filter.
+    pub fn log_filter(&self, chosen: Option<&str>) -> Result<String, String> {
+        match chosen.map(str::trim).filter(|chosen| !chosen.is_empty()) {
+            Some(chosen) => match EnvFilter::try_new(chosen) {
+                Ok(_) => Ok(format!("{LIBRARIES},{chosen}")),
+                Err(error) => Err(format!(
+                    "COUNTERSIGN_LOG is {chosen:?}: {error}; expected a level, such as info, or levels of modules, such \
+                     as warn,backend::worker=debug"
+                )),
+            },
+            None if self.is_server() => Ok(format!("{LIBRARIES},info")),
+            None => Ok("error,rmcp=off".to_owned()),
         }
     }
 
@@ -173,7 +181,16 @@ mod tests {
     fn libraries_that_log_addresses_of_servers_stay_quiet() {
         for (command, chosen) in [("serve", None), ("serve", Some("debug")), ("audit key", None)] {
             let cli = Cli::try_parse_from(["countersign"].into_iter().chain(command.split(' '))).unwrap();
-            assert!(cli.log_filter(chosen).split(',').any(|directive| directive == "rmcp=off"), "{command}");
+            let filter = cli.log_filter(chosen).unwrap();
+            assert!(filter.split(',').any(|directive| directive == "rmcp=off"), "{command}");
         }
+    }
+
+    #[test]
+    fn a_log_filter_that_cannot_be_read_is_refused() {
+        let cli = Cli::try_parse_from(["countersign", "serve"]).unwrap();
+        assert_eq!(cli.log_filter(Some(" ")), cli.log_filter(None), "an empty variable is not set");
+        let error = cli.log_filter(Some("warn,backend=loud")).unwrap_err();
+        assert!(error.contains("COUNTERSIGN_LOG") && error.contains("warn,backend::worker=debug"), "{error}");
     }
 }

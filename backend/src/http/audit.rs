@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
+use futures::TryStreamExt as _;
 use futures::stream::try_unfold;
 use shared::access::Act;
 use shared::api::{AuditQuery, MAX_LIMIT, Page};
@@ -20,9 +21,9 @@ use super::Caller;
 use super::api::{Api, OperationDoc};
 use super::body::{Params, fit_params, limit, params};
 use super::pagination::List;
-use super::problem::Result;
-use crate::audit::{Format, Lines};
-use crate::store::{Form, Store};
+use super::problem::{Refused, Result};
+use crate::audit::{Export, ExportError, Format};
+use crate::store::Form;
 
 const AUDIT: List = List("audit");
 /// How long the verification may take before its response begins, and the interval of the spaces after that.
@@ -79,11 +80,11 @@ async fn export(caller: Caller, request: Request) -> Result<Response> {
     };
     let mut query: AuditQuery = fit_params(pairs)?;
     check(&query)?;
-    let part = query != AuditQuery::default();
     query.limit = Some(MAX_LIMIT);
-    let lines = Lines::begin(format, part, &caller.state.store).await?;
+    let export = Export::begin(caller.state.store.clone(), format, query).await.map_err(not_begun)?;
+    let pages = export.pages().inspect_err(|error| tracing::warn!(%error, "an export of the audit log was aborted"));
     let disposition = format!("attachment; filename=\"countersign-audit.{}\"", format.extension());
-    let mut response = Body::from_stream(rows(caller.state.store.clone(), query, format, lines)).into_response();
+    let mut response = Body::from_stream(pages).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     if let Ok(disposition) = HeaderValue::try_from(disposition) {
@@ -92,32 +93,12 @@ async fn export(caller: Caller, request: Request) -> Result<Response> {
     Ok(response)
 }
 
-/// Streams the export page by page, so that a long export does not occupy much memory or a database connection. An
-/// error aborts the transfer, which the client notices.
-fn rows(
-    store: Store,
-    query: AuditQuery,
-    format: Format,
-    lines: Lines,
-) -> impl futures::Stream<Item = std::result::Result<String, std::io::Error>> {
-    try_unfold(Some((query, lines, true)), move |next| {
-        let store = store.clone();
-        async move {
-            let Some((mut query, mut lines, first)) = next else { return Ok(None) };
-            // JSON lines are for verification, so they have the sealed form; CSV is for people, and has whole entries.
-            let form = if format == Format::JsonLines { Form::Sealed } else { Form::Whole };
-            let page = store.audit(&query, form).await.map_err(std::io::Error::other)?;
-            let mut text = if first { format.head().to_owned() } else { String::new() };
-            for entry in &page.items {
-                lines.write(entry, &store, &mut text).await.map_err(std::io::Error::other)?;
-            }
-            let next = page.next_cursor.map(|cursor| {
-                query.cursor = Some(cursor);
-                (query, lines, false)
-            });
-            Ok(Some((text, next)))
-        }
-    })
+/// Returns the response to an export that could not begin.
+fn not_begun(error: ExportError) -> Refused {
+    match error {
+        ExportError::Store(error) => error.into(),
+        error => Problem { retry_after: Some(5), ..Problem::new(Code::Unavailable) }.detail(error.to_string()).into(),
+    }
 }
 
 async fn seal(caller: Caller) -> Result<Json<SealHead>> {

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use lettre::message::Mailbox;
 use lettre::message::header::ContentType;
+use lettre::transport::smtp;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
@@ -21,6 +22,10 @@ use super::{Error, TIMEOUT};
 const MAX_PROMPT: usize = 1500;
 /// The largest number of reviews that one mail lists.
 const MAX_LISTED: usize = 50;
+/// The time limit for a mail, from the connection to the reply after its end. A mail server may take minutes for that
+/// reply, because it scans the mail first, and delivers it even if nobody waits any more; a client that gives up early
+/// would send it again (RFC 5321, 4.5.3.2.6).
+const SEND_TIMEOUT: Duration = Duration::from_mins(10);
 /// The environment variable of the password.
 const PASSWORD: &str = "COUNTERSIGN_SMTP_PASSWORD";
 
@@ -58,6 +63,7 @@ impl Mailer {
         let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&settings.host)
             .port(settings.port.unwrap_or(port))
             .tls(tls)
+            // Only the connection is limited by this.
             .timeout(Some(TIMEOUT));
         if let Some(username) = &settings.username {
             if settings.encryption == Encryption::None {
@@ -83,15 +89,21 @@ impl Mailer {
             .header(ContentType::TEXT_PLAIN)
             .body(mail.text)
             .map_err(|error| DeliveryFailure::lasting(format!("the mail cannot be composed: {error}")))?;
-        match tokio::time::timeout(TIMEOUT, self.transport.send(message)).await {
+        match tokio::time::timeout(SEND_TIMEOUT, self.transport.send(message)).await {
             Err(_) => Err(DeliveryFailure::passing("the mail server did not answer in time")),
-            Ok(Err(error)) if error.is_permanent() => {
-                Err(DeliveryFailure::lasting(format!("the mail server refused: {error}")))
+            Ok(Err(error)) if refuses_recipient(&error) => {
+                Err(DeliveryFailure::lasting(format!("the mail server refused the address: {error}")))
             }
             Ok(Err(error)) => Err(DeliveryFailure::passing(format!("the mail was not accepted: {error}"))),
             Ok(Ok(_)) => Ok(()),
         }
     }
+}
+
+/// Whether the server refuses the recipient. Its other permanent errors, such as those about the login, concern every
+/// mail, and may be mended before the next attempt.
+fn refuses_recipient(error: &smtp::Error) -> bool {
+    error.status().is_some_and(|code| matches!(code.to_string().as_str(), "550" | "551" | "553"))
 }
 
 /// Whether the text is an address to which mail can be sent.

@@ -45,7 +45,7 @@ pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent, is_slack_user_id
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::ssrf::Clients;
-use crate::store::{self, Store};
+use crate::store::{self, DeliveryLane, Store};
 use callback::Callbacks;
 use email::Mailer;
 use feed::Feeder;
@@ -164,14 +164,18 @@ impl Notifier {
         let added = watch::Sender::new(());
         let feeder = Feeder::new(store.clone(), clock.clone(), Arc::clone(&outlets), added.clone()).await?;
         let notifications = NotificationService::new(clock.clone(), Arc::clone(&outlets));
-        let (background, terms, changed) = (store.background().clone(), sender::terms(&clock), added.subscribe());
+        let background = store.background().clone();
         let (commits, kept) = (store.commits(), store.clone());
-        let sender = Arc::new(Sender { store, clock, outlets, added, terms, first_wait });
-        let tasks = vec![
+        let mut tasks = vec![
             background.start("feeder", |stop| store::follow(feeder, commits, stop)),
             background.start("clean-up of deliveries", |stop| send::clean_up(kept, stop)),
-            background.start("sender", |stop| store::consume(sender, changed, stop)),
         ];
+        for (name, lane) in [("sender", DeliveryLane::Others), ("sender of mails", DeliveryLane::Mails)] {
+            let (terms, changed) = (sender::terms(&clock), added.subscribe());
+            let (store, clock, outlets, added) = (store.clone(), clock.clone(), Arc::clone(&outlets), added.clone());
+            let sender = Arc::new(Sender { store, clock, outlets, added, lane, terms, first_wait });
+            tasks.push(background.start(name, |stop| store::consume(sender, changed, stop)));
+        }
         Ok(NotifierHandle { notifications, tasks })
     }
 }

@@ -21,7 +21,7 @@ use crate::store::{
 
 /// The outcome if the entry of a delivery is gone.
 const NO_ENTRY: DeliveryOutcome = DeliveryOutcome::Dropped("the log no longer has its entry");
-/// The largest number of messages in flight.
+/// The largest number of messages of a lane in flight.
 const SLOTS: usize = 32;
 /// The time that ended deliveries are kept at least, and the interval at which older ones are removed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
@@ -64,12 +64,13 @@ impl Consumer for Sender {
     }
 
     async fn claim(&self, room: u32, held: &[Lease]) -> Result<Vec<Vec<StoredDelivery>>, store::Error> {
-        let claimed = self.store.claim_deliveries(&self.terms.owner, room, self.terms.lease, held).await?;
+        let LeaseTerms { owner, lease, .. } = &self.terms;
+        let claimed = self.store.claim_deliveries(self.lane, owner, room, *lease, held).await?;
         Ok(recipients::together(claimed))
     }
 
     async fn next_due(&self, _room: u32, held: &[Lease]) -> Result<Option<NextReady>, store::Error> {
-        self.store.next_delivery(held).await
+        self.store.next_delivery(self.lane, held).await
     }
 
     fn leases(group: &Vec<StoredDelivery>) -> Vec<Lease> {

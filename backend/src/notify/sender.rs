@@ -8,15 +8,16 @@ use tokio::sync::watch;
 
 use super::{Outlets, TIMEOUT};
 use crate::clock::SharedClock;
-use crate::store::{LeaseTerms, Store};
+use crate::store::{DeliveryLane, LeaseTerms, Store};
 
-/// Claims deliveries that are due and sends them.
+/// Claims deliveries of a lane that are due and sends them.
 pub(super) struct Sender {
     pub store: Store,
     pub clock: SharedClock,
     pub outlets: Arc<Outlets>,
     /// Signalled whenever deliveries were added.
     pub added: watch::Sender<()>,
+    pub lane: DeliveryLane,
     pub terms: LeaseTerms,
     /// The wait after the first failure.
     pub first_wait: Duration,
@@ -26,7 +27,7 @@ pub(super) struct Sender {
 pub(super) fn terms(clock: &SharedClock) -> LeaseTerms {
     LeaseTerms {
         owner: format!("sender-{}", hex::encode(&clock.random()[..6])),
-        // Longer than a request, which is limited by [`TIMEOUT`].
+        // Longer than a request, which is limited by [`TIMEOUT`]. The lease of a mail is renewed while it is sent.
         lease: Duration::from_secs(20),
         heartbeat: Duration::from_secs(7),
         poll: Duration::from_secs(2),

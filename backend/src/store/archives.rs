@@ -42,6 +42,14 @@ impl Store {
         Ok(rows.iter().map(archive).collect::<Result<_, _>>()?)
     }
 
+    /// Returns the numbers of the log rows that record the newest archive and the newest erased entries, if any.
+    pub async fn newest_explanations(&self) -> Result<Vec<i64>, Error> {
+        let newest = |table: &str| format!("(SELECT seq FROM {table} ORDER BY number DESC LIMIT 1)");
+        let sql = Sql::new("SELECT ").push(&newest("archives")).push(", ").push(&newest("erasures"));
+        let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(Vec::new()) };
+        Ok([row.int_opt(0)?, row.int_opt(1)?].into_iter().flatten().collect())
+    }
+
     /// Returns the number of the newest archive, or 0 if there is none.
     pub async fn last_archive(&self) -> Result<u64, Error> {
         let sql = Sql::new("SELECT COALESCE(MAX(number), 0) FROM archives");

@@ -12,7 +12,7 @@ use shared::time::Timestamp;
 
 use super::cursor::ListPlace;
 use super::db::{Conn, Row, Sql};
-use super::delivery_kind::{DeliveryEvent, DeliveryKind};
+use super::delivery_kind::{DeliveryEvent, DeliveryKind, DeliveryLane};
 use super::leases::{Lease, NextReady, Readiness, Selection, WorkTable, micros};
 use super::{Error, Store};
 
@@ -84,9 +84,11 @@ impl DeliveryOutcome {
 }
 
 impl Store {
-    /// Claims up to `limit` deliveries that are due, oldest first. Leaves out those that the sender still has `held`.
+    /// Claims up to `limit` deliveries of a lane that are due, oldest first. Leaves out those that the sender still has
+    /// `held`.
     pub async fn claim_deliveries(
         &self,
+        lane: DeliveryLane,
         sender: &str,
         limit: u32,
         lease: Duration,
@@ -97,14 +99,14 @@ impl Store {
             let failures = before.failures.saturating_add(u32::from(row.text_opt(10)?.is_some()));
             Ok(StoredDelivery { attempt: before.attempt.saturating_add(1), failures, ..before })
         };
-        let first = move |of: &Selection<'_>| first(limit, of);
+        let first = move |of: &Selection<'_>| first(lane, limit, of);
         self.claim_rows(WorkTable::Deliveries, COLUMNS, (sender, lease), held, first, claimed).await
     }
 
-    /// Returns when the next delivery is due, or its lease ends, beside those that are `held`. `None` if none is
-    /// waiting.
-    pub async fn next_delivery(&self, held: &[Lease]) -> Result<Option<NextReady>, Error> {
-        self.next_ready(held, |of| first(1, of)).await
+    /// Returns when the next delivery of a lane is due, or its lease ends, beside those that are `held`. `None` if none
+    /// is waiting.
+    pub async fn next_delivery(&self, lane: DeliveryLane, held: &[Lease]) -> Result<Option<NextReady>, Error> {
+        self.next_ready(held, |of| first(lane, 1, of)).await
     }
 
     /// Records the outcomes of an attempt, all or none. Returns for each whether it was recorded; if not, another
@@ -249,9 +251,10 @@ impl StoredDelivery {
     }
 }
 
-/// Selects the waiting deliveries that come first.
-fn first(limit: u32, of: &Selection<'_>) -> Sql {
+/// Selects the waiting deliveries of a lane that come first.
+fn first(lane: DeliveryLane, limit: u32, of: &Selection<'_>) -> Sql {
     let sql = of.columns(Sql::new("SELECT "), Readiness::Lease).push(" FROM deliveries WHERE status = 'waiting'");
+    let sql = sql.push(lane.condition());
     of.ready(sql, Readiness::Lease).push(" ORDER BY ready_at, id LIMIT ").bind(limit).push(of.lock)
 }
 

@@ -35,6 +35,26 @@ impl DeliveryKind {
     }
 }
 
+/// The deliveries that a sender claims. Each lane has a sender of its own, so that one slow mail server holds up no other
+/// message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryLane {
+    /// Mails: a mail server may take minutes for each.
+    Mails,
+    /// Everything else.
+    Others,
+}
+
+impl DeliveryLane {
+    /// The condition that selects its rows.
+    pub(super) fn condition(self) -> &'static str {
+        match self {
+            Self::Mails => " AND channel = 'email'",
+            Self::Others => " AND channel <> 'email'",
+        }
+    }
+}
+
 /// What a delivery does: announces an event, or changes a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryEvent {

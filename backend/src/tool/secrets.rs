@@ -36,8 +36,8 @@ struct NamedSecret {
 }
 
 impl Secrets {
-    /// Reads the secrets from the variables `COUNTERSIGN_SECRET_<NAME>`, and their hosts from
-    /// `COUNTERSIGN_HOSTS_<NAME>`, separated by commas, or else from the settings.
+    /// Reads the secrets from the variables `COUNTERSIGN_SECRET_<NAME>`, without the white space around them, and their
+    /// hosts from `COUNTERSIGN_HOSTS_<NAME>`, separated by commas, or else from the settings.
     pub fn from_env(
         variables: impl IntoIterator<Item = (String, String)>,
         settings: &BTreeMap<String, SecretSettings>,
@@ -49,7 +49,8 @@ impl Secrets {
             let set = || settings.get(name).map(|secret| secret.hosts.iter().map(String::as_str).collect());
             let hosts: Option<Vec<&str>> = named.or_else(set);
             let hosts = hosts.map(|hosts| hosts.iter().map(|host| host.trim().to_ascii_lowercase()).collect());
-            Some((name.to_owned(), NamedSecret { value: value.clone(), hosts }))
+            // A file that an environment variable is filled from often ends with a newline, which no header can hold.
+            Some((name.to_owned(), NamedSecret { value: value.trim().to_owned(), hosts }))
         });
         let secret: BTreeMap<String, NamedSecret> = secrets.collect();
         let mask = Arc::new(Mask::new(secret.values().map(|secret| secret.value.as_str())));

@@ -33,7 +33,7 @@ fn request(tool: Value, arguments: Value) -> ToolRequest {
 
 fn tools(allowed: &[&str]) -> Tools {
     let variables =
-        [("COUNTERSIGN_SECRET_TOKEN", "s3cr3t/value"), ("COUNTERSIGN_SECRET_PIN", "4815162342"), ("PATH", "/bin")];
+        [("COUNTERSIGN_SECRET_TOKEN", "s3cr3t/value\n"), ("COUNTERSIGN_SECRET_PIN", "4815162342"), ("PATH", "/bin")];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     Tools::new(Options {
         allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),

@@ -1,5 +1,6 @@
 //! The audit log stays valid for archived entries, and reports which were changed.
 
+use futures::TryStreamExt as _;
 use shared::api::AuditQuery;
 use shared::id::RunId;
 use shared::log::EntryKind;
@@ -7,12 +8,13 @@ use shared::seal::{FirstBad, Tampering};
 
 use super::support::World;
 use crate::archive::look_up;
-use crate::audit::verify_file;
+use crate::audit::{ExportError, verify_file};
 use crate::store::tests::support::on_both;
 
 on_both! {
     what_is_old_stands_in_a_file_and_the_record_still_holds,
     an_export_is_verified_by_itself_after_archiving,
+    an_export_during_which_runs_are_archived_is_aborted,
     a_file_that_was_changed_or_is_gone_is_named,
     a_run_that_somebody_deleted_is_not_taken_for_archived,
     what_no_entry_explains_was_removed,
@@ -70,6 +72,22 @@ async fn an_export_is_verified_by_itself_after_archiving(mut world: World) {
     let cut: String = whole.split_inclusive('\n').filter(|line| !line.contains("runs.archived")).collect();
     let found = verify_file(cut.as_bytes(), &world.record.trusted, None).expect("reads").check;
     assert!(!found.valid, "{found:?}");
+}
+
+async fn an_export_during_which_runs_are_archived_is_aborted(mut world: World) {
+    world.finished(4).await;
+    world.grow_old().await;
+    let export = world.record.begin_export(AuditQuery::default()).await.expect("it begins");
+    let mut pages = Box::pin(export.pages());
+    assert!(pages.try_next().await.expect("reads").is_some());
+    world.archiver().pass().await.expect("archives");
+    let rest: Result<Vec<String>, ExportError> = pages.try_collect().await;
+    assert!(matches!(rest, Err(ExportError::Unexplained)), "{rest:?}");
+    let unsealed = world.record.begin_export(AuditQuery::default()).await;
+    assert!(matches!(unsealed, Err(ExportError::Unexplained)), "no seal holds the entry about the archive yet");
+    world.record.seal_all().await;
+    let whole = world.record.export(AuditQuery::default()).await;
+    assert!(verify_file(whole.as_bytes(), &world.record.trusted, None).expect("reads").check.valid);
 }
 
 async fn a_file_that_was_changed_or_is_gone_is_named(mut world: World) {

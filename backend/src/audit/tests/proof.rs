@@ -1,5 +1,6 @@
 //! How seals are made, and how exports are verified without the server.
 
+use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -262,7 +263,32 @@ fn the_key_is_for_its_owner_only_and_stays_the_same() {
         use std::os::unix::fs::PermissionsExt as _;
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
+    let none = folder.path().join("none.key");
+    assert!(SealKey::existing(&none).unwrap().is_none() && !none.exists(), "reading creates nothing");
     std::fs::write(&path, "something else").unwrap();
     let error = SealKey::open(&path, &SystemClock).map(drop).unwrap_err().to_string();
     assert!(error.contains("seal.key") && error.contains("audit key --new"), "{error}");
+}
+
+#[test]
+fn a_new_key_replaces_the_file_of_public_keys_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, public) = (folder.path().join("seal.key"), folder.path().join("seal.pub"));
+    let (first, _) = SealKey::renew(&path, &SystemClock).unwrap();
+    let before = std::fs::read_to_string(&public).unwrap();
+    assert_eq!(before, format!("{}\n", first.public()));
+    // Whoever has opened the file reads it as it was: it is replaced, and never empty or half written.
+    let mut opened = std::fs::File::open(&public).unwrap();
+    let (second, trusted) = SealKey::renew(&path, &SystemClock).unwrap();
+    let mut read = String::new();
+    opened.read_to_string(&mut read).unwrap();
+    assert_eq!(read, before);
+    assert_eq!(std::fs::read_to_string(&public).unwrap(), format!("{}\n{before}", second.public()));
+    assert_eq!(Trusted::beside(&path).unwrap(), trusted);
+    assert!(folder.path().join(format!("seal.key.{}", first.public().id())).exists(), "the old key is kept");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&public).unwrap().permissions().mode() & 0o777, 0o644);
+    }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::TryStreamExt as _;
 use serde_json::json;
 use shared::access::Principal;
 use shared::api::{AuditQuery, User};
@@ -13,10 +14,10 @@ use tempfile::TempDir;
 
 use crate::audit::key::{SealKey, Trusted};
 use crate::audit::sealer::{Sealed, Sealer};
-use crate::audit::{Format, Head, HeadFile, Lines, Seals, register, verify};
+use crate::audit::{Export, ExportError, Format, Head, HeadFile, Seals, register, verify};
 use crate::clock::{Clock as _, Moment, SystemClock};
 use crate::store::testing::{Database, ManualClock};
-use crate::store::{Actor, Change, Form, NewFlow, NewUserRecord, Operation, Options, Store};
+use crate::store::{Actor, Change, NewFlow, NewUserRecord, Operation, Options, Store};
 
 pub(crate) use crate::store::tests::support::on_both;
 
@@ -223,19 +224,13 @@ impl World {
 
     /// Exports entries as JSON lines.
     pub async fn export(&self, query: AuditQuery) -> String {
-        let part = query != AuditQuery::default();
-        let mut lines = Lines::begin(Format::JsonLines, part, &self.store).await.expect("reads");
-        let (mut text, mut query) = (String::new(), AuditQuery { limit: Some(2), ..query });
-        loop {
-            let page = self.store.audit(&query, Form::Sealed).await.expect("reads");
-            for entry in &page.items {
-                lines.write(entry, &self.store, &mut text).await.expect("writes");
-            }
-            match page.next_cursor {
-                Some(cursor) => query.cursor = Some(cursor),
-                None => return text,
-            }
-        }
+        let export = self.begin_export(query).await.expect("it begins");
+        export.pages().try_collect().await.expect("reads")
+    }
+
+    /// Begins an export as JSON lines, in pages of two entries.
+    pub async fn begin_export(&self, query: AuditQuery) -> Result<Export, ExportError> {
+        Export::begin(self.store.clone(), Format::JsonLines, AuditQuery { limit: Some(2), ..query }).await
     }
 }
 

@@ -117,3 +117,22 @@ fn a_channel_without_a_time_of_its_own_waits_as_long_as_the_review() {
     assert_eq!(review.asked.as_ref().map(|asked| (&*asked.by, asked.until)), Some(("C012345", None)));
     assert!(review.expires_at.is_some());
 }
+
+#[test]
+fn people_vote_in_a_channel_until_auto_decides() {
+    let handlers = format!("{CHANNEL}, {{ auto: reject }}");
+    let voted = source(&handlers).replace("      handlers:", "      policy: { quorum: 2 }\n      handlers:");
+    let everyone = ["ana", "bob"].map(|name| person(name, &["reviewer"]));
+    let mut play = Play::try_start_among(compile(&voted), json!({}), &everyone).unwrap();
+    play.model("write", text("A text"));
+    let vote = |play: &mut Play, by: &Principal| {
+        let review = play.review();
+        play.try_decide(review.id, by, request(&review, choose("yes"))).unwrap();
+    };
+    vote(&mut play, &everyone[0]);
+    let mut late = play.again();
+    vote(&mut play, &everyone[1]);
+    assert_eq!(play.status(), RunStatus::Completed);
+    late.deadline();
+    assert_eq!(late.error().1, "Rejected automatically.");
+}

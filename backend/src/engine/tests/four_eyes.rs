@@ -1,5 +1,6 @@
 //! Four eyes (`not_same_as`): whoever decided or voted at a step may not decide what checks it.
 
+use super::teams::{TEAM, says};
 use super::*;
 
 const PAY: &str = r#"
@@ -113,6 +114,31 @@ fn whoever_decides_the_step_later_may_no_longer_check_it() {
         let refused = decide(&mut play, &check, "ana", json!({})).unwrap_err();
         assert!(matches!(refused, Refusal::Forbidden(why) if why.contains("four eyes")));
         decide(&mut play, &check, "bob", json!({})).unwrap();
+        assert_eq!(play.status(), RunStatus::Completed);
+    }
+}
+
+#[test]
+fn whoever_let_a_member_of_a_team_or_a_routers_agent_begin_may_not_check_it() {
+    let check = "human: { prompt: Good?, reviewers: { not_same_as: work }, ";
+    let team =
+        TEAM.replace("GATES", "gates: { before_agent: { critic: true } }").replace("MORE", "strategy: sequential");
+    let team = team.replace("human: { prompt: Good?, ", check);
+    let router = format!(
+        "id: route\nagents: {{ guide: {{ model: demo/guide }} }}\ngates: {{ before_agent: {{ guide: true }} }}\nnodes:\n  \
+         work: {{ router: {{ agent: guide }}, next: [check, other] }}\n  other: {{ set: {{ x: 1 }} }}\n  \
+         check: {{ {check} options: [{{ id: ok, label: OK }}] }} }}\n"
+    );
+    for (source, before, after) in [(team.as_str(), Some("researcher"), "critic"), (router.as_str(), None, "guide")] {
+        let mut play = Play::try_start_among(compile(source), json!({ "q": "it" }), &["ana", "bob"].map(who)).unwrap();
+        if let Some(before) = before {
+            says(&mut play, before, text("Yes."));
+        }
+        play.decide(answer_actions([("agent", ActionDecision::Approve { remember: None })]));
+        says(&mut play, after, text("check"));
+        let review = pending_at(&play, "check");
+        assert_eq!(barred(&review), ["ana"], "{after}");
+        play.try_decide(review.id, &who("bob"), request(&review, choose("ok"))).unwrap();
         assert_eq!(play.status(), RunStatus::Completed);
     }
 }

@@ -91,12 +91,13 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
             ),
         );
     }
-    if named(checker, human.handlers.as_deref()).iter().any(may_pass_on) && !human.policy.is_first() {
+    let named = named(checker, human.handlers.as_deref());
+    if named.iter().any(decides_alone) && !human.policy.is_first() {
         let message = "a handler decides alone; several people decide only what it passes on";
         checker.warn(&format!("{base}/policy"), message);
     }
     let Some(_) = auto(checker, human.handlers.as_deref()) else { return };
-    if !human.policy.is_first() {
+    if !human.policy.is_first() && !named.iter().any(lets_people_decide) {
         checker.invalid(&format!("{base}/policy"), "no one votes if an `auto` handler decides; remove one of them");
     }
     idle(checker, base, human.timeout.is_some(), human.on_timeout.is_some());
@@ -137,8 +138,14 @@ fn named<'a>(checker: &Checker<'a>, own: Option<&'a [Handler]>) -> &'a [Handler]
     own.or(checker.flow.defaults.handlers.as_deref()).unwrap_or_default()
 }
 
-fn may_pass_on(handler: &Handler) -> bool {
-    matches!(handler, Handler::Judge(_) | Handler::Webhook(_) | Handler::Slack(_) | Handler::Function(_))
+fn decides_alone(handler: &Handler) -> bool {
+    matches!(handler, Handler::Judge(_) | Handler::Webhook(_) | Handler::Function(_))
+}
+
+/// Whether the review may be pending while the handler is asked: people decide in a channel, and while a webhook answers
+/// later.
+fn lets_people_decide(handler: &Handler) -> bool {
+    matches!(handler, Handler::Slack(_) | Handler::Webhook(_))
 }
 
 /// Returns the place of a mistake: the handlers if they are written here, otherwise the node or gate that the defaults
@@ -150,8 +157,7 @@ fn place(base: &str, own: bool) -> String {
 fn idle(checker: &mut Checker<'_>, base: &str, timeout: bool, on_timeout: bool) {
     for (key, is_written) in [("timeout", timeout), ("on_timeout", on_timeout)] {
         if is_written {
-            let message =
-                "the `auto` handler decides, so people are never asked and this never happens; keep one of them";
+            let message = "the `auto` handler decides, so this never happens; keep one of them";
             checker.invalid(&format!("{base}/{key}"), message);
         }
     }

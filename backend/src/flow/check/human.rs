@@ -18,7 +18,7 @@ pub fn check(checker: &mut Checker<'_>) {
             options(checker, &base, human);
             alternatives(checker, &base, human);
             correction(checker, &base, id, human);
-            timers::of_human(checker, &base, human);
+            timers::of_human(checker, &base, id, human);
             handlers::of_human(checker, &base, human);
             policy::check(checker, &base, id, human);
         }

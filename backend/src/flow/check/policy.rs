@@ -62,7 +62,7 @@ pub fn reviewers(checker: &mut Checker<'_>, base: &str, own: Option<&NodeId>, re
         return;
     }
     let Some(node) = checker.flow.nodes.get(other) else { return };
-    if !matches!(node.kind, NodeKind::Human(_) | NodeKind::Agent { .. } | NodeKind::Tool { .. }) {
+    if !is_decided(&node.kind) {
         let message = format!("nobody decides at `{other}`, a {} node; name a human node", node.kind.as_str());
         checker.invalid(&path, message);
     } else if let Some(own) = own
@@ -70,6 +70,16 @@ pub fn reviewers(checker: &mut Checker<'_>, base: &str, own: Option<&NodeId>, re
         && !checker.reachability.reaches(other, own)
     {
         checker.warn(&path, format!("`{other}` never comes before `{own}`, so no one is excluded"));
+    }
+}
+
+/// Whether people may decide something at a node: what it asks, or what a gate holds back there, such as the calls of an
+/// agent.
+fn is_decided(kind: &NodeKind) -> bool {
+    match kind {
+        NodeKind::Human(_) | NodeKind::Agent { .. } | NodeKind::Tool { .. } | NodeKind::Team(_) => true,
+        NodeKind::Router(router) => router.agent.is_some(),
+        NodeKind::Set(_) | NodeKind::Map(_) | NodeKind::Flow(_) => false,
     }
 }
 
@@ -106,5 +116,22 @@ mod tests {
             assert!(fits && found.is_empty() == path.is_empty(), "{human}: {found:?}");
         }
         assert!(check(&flow("validator: { when: 'response.text ==' }")).errors[0].line.is_some());
+    }
+
+    #[test]
+    fn a_node_at_which_nobody_can_decide_excludes_nobody() {
+        let after = |node: &str| {
+            let human = "human: { prompt: x, options: [{ id: yes, label: Y }], reviewers: { not_same_as: a } }";
+            let agents = "agents: { w: { model: demo/w }, v: { model: demo/v } }";
+            let errors =
+                check(&format!("id: f\n{agents}\nnodes:\n  a: {{ {node}, next: b }}\n  b: {{ {human} }}\n")).errors;
+            errors.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>()
+        };
+        for fine in ["agent: w", "team: { agents: [w, v] }", "router: { agent: w }"] {
+            assert_eq!(after(fine), [""; 0]);
+        }
+        for (node, kind) in [("router: {}", "router"), ("set: { x: 1 }", "set")] {
+            assert_eq!(after(node), [format!("nobody decides at `a`, a {kind} node; name a human node")]);
+        }
     }
 }

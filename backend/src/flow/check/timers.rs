@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use shared::access::REVIEWER;
 use shared::definition::{ActionKind, ChoiceKind, Gate, Human, OnTimeout, Reviewers, Tool};
+use shared::id::NodeId;
 use shared::time::Span;
 
 use super::{Checker, values};
@@ -22,10 +23,9 @@ pub fn of_defaults(checker: &mut Checker<'_>) {
 }
 
 /// Checks the timer of a human node.
-pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
-    let Some(happens) = timer(checker, base, human.timeout, human.on_timeout.as_ref(), &human.reviewers) else {
-        return;
-    };
+pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, id: &NodeId, human: &'a Human) {
+    let asked = checker.flow.reviewers_at(id.as_str(), &human.reviewers);
+    let Some(happens) = timer(checker, base, human.timeout, human.on_timeout.as_ref(), Some(&asked)) else { return };
     if *happens.last() == OnTimeout::Approve && !human.may_offer(ChoiceKind::Accept) {
         let path = if human.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
         let message = "a timer that approves takes the first option of kind `accept`, but there is none here";
@@ -43,7 +43,10 @@ pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
                        approve or error";
         checker.invalid(&path, message);
     }
-    let Some(happens) = timer(checker, base, gate.timeout, gate.on_timeout.as_ref(), &gate.reviewers) else { return };
+    // With `routing`, a gate that names no one may ask others at each node.
+    let is_known = gate.reviewers.names_somebody() || checker.flow.routing.is_empty();
+    let asked = is_known.then(|| checker.flow.reviewers_at("", &gate.reviewers));
+    let Some(happens) = timer(checker, base, gate.timeout, gate.on_timeout.as_ref(), asked.as_ref()) else { return };
     if *happens.last() == OnTimeout::Approve && !gate.allowed_decisions().contains(&ActionKind::Approve) {
         let path = if gate.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
         checker.invalid(&path, "the timer approves, but `approve` is not among `allowed_decisions`");
@@ -64,14 +67,14 @@ pub fn of_tool<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
     }
 }
 
-/// Checks what the timers of human nodes and gates have in common. Returns what happens at the timeout, if there is
-/// one.
+/// Checks what the timers of human nodes and gates have in common. `asked`: who is asked from the start; `None` if that
+/// depends on the node. Returns what happens at the timeout, if there is one.
 fn timer<'a>(
     checker: &mut Checker<'a>,
     base: &str,
     timeout: Option<Span>,
     own: Option<&'a OnTimeout>,
-    reviewers: &Reviewers,
+    asked: Option<&Reviewers>,
 ) -> Option<&'a OnTimeout> {
     let flow = checker.flow;
     values::wait(checker, &format!("{base}/timeout"), timeout);
@@ -84,11 +87,13 @@ fn timer<'a>(
         }
     }
     let happens = own.or(flow.defaults.on_timeout.as_ref()).filter(|_| timeout.is_some())?;
-    let nobody_named = reviewers.roles.is_empty() && reviewers.users.is_empty();
     for (depth, next) in happens.escalations().enumerate() {
         let role = &next.escalate;
-        let asked = reviewers.roles.contains(role) || (nobody_named && role == REVIEWER);
-        if !asked {
+        let is_asked = asked.is_some_and(|asked| {
+            let nobody_named = asked.roles.is_empty() && asked.users.is_empty();
+            asked.roles.contains(role) || (nobody_named && role == REVIEWER)
+        });
+        if !is_asked {
             continue;
         }
         let message = format!("`{role}` is asked from the start, so this escalates to no one; name another role");

@@ -38,7 +38,19 @@ fn a_timer_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
         let gate = format!("{{ before_tool: {{ t: {{ timeout: 1h, on_timeout: {then} }} }} }}");
         format!("id: f\ntools: {{ t: {{ builtin: sleep }} }}\nnodes:\n  a: {{ tool: t }}\ngates: {gate}\n")
     };
-    expect_at(&gate("{ escalate: boss, extend: 1h, then: approve }"), &[]);
+    let escalates = |role: &str| gate(&format!("{{ escalate: {role}, extend: 1h, then: approve }}"));
+    expect_at(&escalates("boss"), &[]);
+    // Who is asked may be named by the defaults or a route.
+    let legal = "reviewers: { roles: [legal] }";
+    let route = format!("routing: [{{ tags: [x], {legal} }}]\n");
+    let asked = |role: &str| human(&chain.replace("lead", role));
+    expect_at(&format!("defaults: {{ {legal} }}\n{}", asked("reviewer")), &[]);
+    expect_at(&format!("defaults: {{ {legal} }}\n{}", asked("legal")), &[("legal", "is asked from the start")]);
+    expect_at(&format!("{route}{}", asked("reviewer").replace("a: { human", "a: { tags: [x], human")), &[]);
+    expect_at(&format!("defaults: {{ {legal} }}\n{}", escalates("reviewer")), &[]);
+    expect_at(&format!("defaults: {{ {legal} }}\n{}", escalates("legal")), &[("legal", "is asked from the start")]);
+    expect_at(&escalates("reviewer"), &[("reviewer", "is asked from the start")]);
+    expect_at(&format!("{route}{}", escalates("reviewer").replace("a: { tool", "a: { tags: [x], tool")), &[]);
     expect_at(&gate("follow"), &[("follow", "for human nodes")]);
     expect_at(&gate("{ goto: a }"), &[("on_timeout", "for human nodes")]);
     expect_at(&gate("{ escalate: x, extend: 1h, then: follow }"), &[("follow", "for human nodes")]);
@@ -127,6 +139,10 @@ fn a_handler_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     expect_at(&human("handlers: [{ auto: { reject: ' ' } }]"), &[("' '", "write the reason")]);
     let timed = human(&format!("{yes}, timeout: 1h, on_timeout: reject"));
     expect_at(&timed, &[("1h", "never happens"), ("reject", "never happens")]);
+    let voted = human(&format!("{yes}, policy: unanimous"));
+    expect_at(&voted, &[("unanimous", "no one votes")]);
+    // In a channel, people vote until its time is over.
+    expect_at(&voted.replace("[{ auto", "[{ slack: { channel: '#a', timeout: 1m } }, { auto"), &[]);
     let default = format!("defaults: {{ handlers: [{{ auto: approve }}] }}\n{}", human("severity: low"));
     expect_at(&default, &[("human:", "none here")]);
     expect_at(&default.replace("severity: low", "severity: low, handlers: [human]"), &[]);

@@ -23,26 +23,32 @@ on_both! {
     who_may_decide_is_written_to_after_a_while_if_it_is_still_pending,
     a_flood_of_reviews_is_one_mail,
     a_review_that_changes_hands_is_announced_to_whoever_gets_it,
+    only_a_refusal_of_the_address_is_final,
 }
 
 /// A mail server that keeps what it received, with envelopes.
 struct Post {
     port: u16,
     taken: Arc<Mutex<Vec<String>>>,
+    refusals: Arc<Refusals>,
 }
+
+/// The commands that are refused, once each, and the replies to them. The greeting replies to an empty command.
+type Refusals = Mutex<Vec<(&'static str, &'static str)>>;
 
 impl Post {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let taken = Arc::new(Mutex::new(Vec::new()));
-        let mails = Arc::clone(&taken);
+        let refusals = Arc::new(Refusals::default());
+        let (mails, refused) = (Arc::clone(&taken), Arc::clone(&refusals));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(speak(stream, Arc::clone(&mails)));
+                tokio::spawn(speak(stream, Arc::clone(&mails), Arc::clone(&refused)));
             }
         });
-        Self { port, taken }
+        Self { port, taken, refusals }
     }
 
     /// The received mails, without the transfer encoding.
@@ -52,7 +58,7 @@ impl Post {
     }
 
     fn toml(&self) -> String {
-        let Self { port, .. } = self;
+        let port = self.port;
         format!(
             "[smtp]\nhost = \"127.0.0.1\"\nport = {port}\nencryption = \"none\"\nfrom = \"Countersign <desk@desk.example>\""
         )
@@ -60,13 +66,23 @@ impl Post {
 }
 
 /// Speaks SMTP on one connection, and keeps the mails that it receives.
-async fn speak(mut stream: TcpStream, mails: Arc<Mutex<Vec<String>>>) -> Option<()> {
+async fn speak(mut stream: TcpStream, mails: Arc<Mutex<Vec<String>>>, refusals: Arc<Refusals>) -> Option<()> {
+    let refusal = |command: &str| {
+        let mut refusals = refusals.lock();
+        let place = refusals.iter().position(|(refused, _)| *refused == command)?;
+        Some(refusals.remove(place).1)
+    };
     let (read, mut write) = stream.split();
     let mut lines = BufReader::new(read).lines();
-    write.write_all(b"220 post ESMTP\r\n").await.ok()?;
+    write.write_all(refusal("").unwrap_or("220 post ESMTP\r\n").as_bytes()).await.ok()?;
     let (mut mail, mut data) = (String::new(), false);
     while let Some(line) = lines.next_line().await.ok()? {
-        let answer = match line.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase().as_str() {
+        let command = line.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase();
+        if !data && let Some(refused) = refusal(&command) {
+            write.write_all(refused.as_bytes()).await.ok()?;
+            continue;
+        }
+        let answer = match command.as_str() {
             "." if data => {
                 data = false;
                 mails.lock().push(std::mem::take(&mut mail));
@@ -196,4 +212,24 @@ async fn a_review_that_changes_hands_is_announced_to_whoever_gets_it(world: Worl
     world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(lost)))).await.expect("tom has lost the role");
     world.store.commit(change(None, Input::Recount)).await.expect("recounted");
     assert_eq!(announced().await, ["ana", "tom"], "and nobody else");
+}
+
+async fn only_a_refusal_of_the_address_is_final(world: World) {
+    let post = Post::start().await;
+    choose(&world, "ana", by_mail("ana@desk.example", &[Occasion::Requested], None)).await.expect("chosen");
+    let notifier = start(&world, &settings(&post.toml())).await;
+    *post.refusals.lock() = vec![
+        ("", "554 no service now\r\n"),
+        ("MAIL", "530 5.7.0 authentication required\r\n"),
+        ("RCPT", "554 5.7.1 not for you\r\n"),
+    ];
+    world.launched_review("first").await;
+    eventually(&world, "a mail after three failures", async || post.mails().pop()).await;
+    *post.refusals.lock() = vec![("RCPT", "550 5.1.1 no such person\r\n")];
+    world.launched_review("second").await;
+    let given_up =
+        eventually(&world, "one is given up", async || listed(&world, DeliveryStatus::GivenUp).await.pop()).await;
+    let error = given_up.error.unwrap_or_default();
+    assert!(given_up.attempts == 1 && error.contains("no such person"), "{} {error}", given_up.attempts);
+    notifier.shutdown().await;
 }

@@ -14,7 +14,7 @@ use super::super::feed::Feeder;
 use super::{NEXT_SECRET, SECRET, eventually, feeder, settings, start};
 use crate::standard_webhooks;
 use crate::store::tests::support::{World, decide, on_both};
-use crate::store::{CommitFollower as _, Resume};
+use crate::store::{CommitFollower as _, DeliveryLane, Resume};
 
 on_both! {
     a_program_that_fails_first_is_told_again_under_the_same_id,
@@ -84,7 +84,7 @@ async fn what_was_to_be_told_before_a_crash_is_told_once_after_it(world: World) 
     let review = world.launched_review("one").await;
     eventually(&world, "the delivery waits", async || {
         first.advance().await.expect("reads");
-        world.store.next_delivery(&[]).await.expect("reads")
+        world.store.next_delivery(DeliveryLane::Others, &[]).await.expect("reads")
     })
     .await;
     drop(first);
@@ -130,7 +130,11 @@ async fn of_two_servers_one_makes_deliveries_until_it_ends(world: World) {
     drop(first);
     world.launched_review("three").await;
     make(&mut second).await;
-    let made = world.store.claim_deliveries("sends", 10, Duration::from_mins(1), &[]).await.expect("claims");
+    let made = world
+        .store
+        .claim_deliveries(DeliveryLane::Others, "sends", 10, Duration::from_mins(1), &[])
+        .await
+        .expect("claims");
     assert_eq!(made.len(), 3, "each once");
 }
 
@@ -174,12 +178,13 @@ async fn a_message_that_ends_every_server_is_given_up_unsent(world: World) {
     world.launched_review("hello").await;
     eventually(&world, "the delivery waits", async || {
         first.advance().await.expect("reads");
-        world.store.next_delivery(&[]).await.expect("reads")
+        world.store.next_delivery(DeliveryLane::Others, &[]).await.expect("reads")
     })
     .await;
     // Each server claims the delivery, and ends before it records an outcome.
     for _ in 0..=MAX_FAILURES {
-        let claimed = world.store.claim_deliveries("ends", 1, Duration::ZERO, &[]).await.expect("claims");
+        let claimed =
+            world.store.claim_deliveries(DeliveryLane::Others, "ends", 1, Duration::ZERO, &[]).await.expect("claims");
         assert_eq!(claimed.len(), 1);
     }
     let notifier = start(&world, &settings).await;

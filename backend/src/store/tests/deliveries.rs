@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use shared::id::ReviewId;
-use shared::notification::{DeliveryQuery, DeliveryStatus, Occasion};
+use shared::notification::{Channel, DeliveryQuery, DeliveryStatus, Occasion};
 
 use super::support::{World, after, decide, on_both};
 use crate::store::{
-    DeliveryEvent, DeliveryKind, DeliveryOutcome, NewDelivery, Progress, Store, StoredDelivery, WorkTable,
+    DeliveryEvent, DeliveryKind, DeliveryLane, DeliveryOutcome, NewDelivery, Progress, Store, StoredDelivery, WorkTable,
 };
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -16,6 +16,7 @@ on_both! {
     of_two_servers_that_read_the_same_entries_one_makes_the_deliveries,
     a_server_that_is_frozen_while_it_makes_deliveries_holds_up_the_others_for_seconds_only,
     a_delivery_is_held_by_one_sender_and_ends_once,
+    mails_and_other_deliveries_are_claimed_apart,
     what_was_given_up_is_listed_and_tried_again,
     a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released,
     a_delivery_whose_server_ended_counts_as_failed,
@@ -52,7 +53,7 @@ async fn of_two_servers_that_read_the_same_entries_one_makes_the_deliveries(worl
         tokio::join!(world.store.feed(Some(&origin), &head, &told), other.feed(Some(&origin), &head, &told));
     assert!(one.expect("writes") != two.expect("writes"), "one of them");
     assert_eq!(world.store.outbox().await.expect("reads"), Some(head));
-    assert_eq!(world.store.claim_deliveries("a", 10, LEASE, &[]).await.expect("claims").len(), 1);
+    assert_eq!(world.store.claim_deliveries(DeliveryLane::Others, "a", 10, LEASE, &[]).await.expect("claims").len(), 1);
     other.close().await;
 }
 
@@ -79,8 +80,10 @@ async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
     world.store.add_deliveries(&made).await.expect("writes");
     world.store.add_deliveries(&made).await.expect("the same again changes nothing");
     let other = world.another().await;
-    let (one, two) =
-        tokio::join!(world.store.claim_deliveries("a", 10, LEASE, &[]), other.claim_deliveries("b", 10, LEASE, &[]));
+    let (one, two) = tokio::join!(
+        world.store.claim_deliveries(DeliveryLane::Others, "a", 10, LEASE, &[]),
+        other.claim_deliveries(DeliveryLane::Others, "b", 10, LEASE, &[])
+    );
     let mut claimed = one.expect("claims");
     claimed.extend(two.expect("claims"));
     assert_eq!(claimed.len(), 1, "one, and what is due later is not");
@@ -89,20 +92,33 @@ async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
     // When the lease has ended, another server may claim the delivery, and the outcome of the first no longer counts.
     let failed = DeliveryOutcome::Failed { after: Duration::ZERO, error: "HTTP 500".to_owned() };
     assert!(settle(&world.store, &first, &failed).await);
-    let second = other.claim_deliveries("b", 10, LEASE, &[]).await.expect("claims").remove(0);
+    let second = other.claim_deliveries(DeliveryLane::Others, "b", 10, LEASE, &[]).await.expect("claims").remove(0);
     assert_eq!((second.id, second.attempt, second.failures), (first.id, 2, 1));
     let taken = DeliveryOutcome::SENT;
     assert!(!settle(&world.store, &first, &taken).await);
     assert!(settle(&other, &second, &taken).await);
     assert!(!settle(&other, &second, &taken).await, "it has ended");
     assert_eq!(world.store.sent_since(DeliveryKind::Webhook, "now", LEASE).await.expect("reads").0, 1);
-    assert_eq!(world.store.next_delivery(&[]).await.expect("reads").map(|next| next.at), Some(made[1].due_at));
+    assert_eq!(
+        world.store.next_delivery(DeliveryLane::Others, &[]).await.expect("reads").map(|next| next.at),
+        Some(made[1].due_at)
+    );
     other.close().await;
+}
+
+async fn mails_and_other_deliveries_are_claimed_apart(world: World) {
+    let mail = NewDelivery { kind: DeliveryKind::Person(Channel::Email), ..delivery(&world, "ana", -2) };
+    world.store.add_deliveries(&[mail, delivery(&world, "desk", -1)]).await.expect("writes");
+    for (lane, target) in [(DeliveryLane::Others, "desk"), (DeliveryLane::Mails, "ana")] {
+        assert!(world.store.next_delivery(lane, &[]).await.expect("reads").is_some());
+        let claimed = world.store.claim_deliveries(lane, "a", 10, LEASE, &[]).await.expect("claims");
+        assert_eq!(claimed.iter().map(|held| held.target.as_str()).collect::<Vec<_>>(), [target]);
+    }
 }
 
 async fn what_was_given_up_is_listed_and_tried_again(world: World) {
     world.store.add_deliveries(&[delivery(&world, "desk", -1)]).await.expect("writes");
-    let held = world.store.claim_deliveries("a", 1, LEASE, &[]).await.expect("claims").remove(0);
+    let held = world.store.claim_deliveries(DeliveryLane::Others, "a", 1, LEASE, &[]).await.expect("claims").remove(0);
     let given_up = DeliveryOutcome::GivenUp { error: "HTTP 410 Gone".to_owned() };
     assert!(settle(&world.store, &held, &given_up).await);
     let listed = world.store.deliveries(&DeliveryQuery::default()).await.expect("reads").items;
@@ -111,7 +127,7 @@ async fn what_was_given_up_is_listed_and_tried_again(world: World) {
     assert_eq!(listed[0].error.as_deref(), Some("HTTP 410 Gone"));
     assert!(world.store.retry_delivery(held.id).await.expect("writes"));
     assert!(!world.store.retry_delivery(held.id).await.expect("writes"), "it waits already");
-    let again = world.store.claim_deliveries("a", 1, LEASE, &[]).await.expect("claims").remove(0);
+    let again = world.store.claim_deliveries(DeliveryLane::Others, "a", 1, LEASE, &[]).await.expect("claims").remove(0);
     assert_eq!((again.id, again.failures), (held.id, 0));
     assert!(settle(&world.store, &again, &DeliveryOutcome::SENT).await);
     world.store.forget_deliveries(LEASE).await.expect("writes");
@@ -125,13 +141,22 @@ async fn what_was_given_up_is_listed_and_tried_again(world: World) {
 async fn a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released(world: World) {
     world.store.add_deliveries(&[delivery(&world, "desk", -1)]).await.expect("writes");
     let store = &world.store;
-    let held = [store.claim_deliveries("a", 1, Duration::ZERO, &[]).await.expect("claims").remove(0).lease()];
+    let held = [store
+        .claim_deliveries(DeliveryLane::Others, "a", 1, Duration::ZERO, &[])
+        .await
+        .expect("claims")
+        .remove(0)
+        .lease()];
     let renew = async |sender| store.renew(WorkTable::Deliveries, sender, &held, LEASE).await.expect("renews");
     assert_eq!((renew("b").await, renew("a").await), (Vec::new(), held.to_vec()));
-    assert_eq!(store.claim_deliveries("b", 1, LEASE, &[]).await.expect("claims"), Vec::new(), "the lease was renewed");
+    assert_eq!(
+        store.claim_deliveries(DeliveryLane::Others, "b", 1, LEASE, &[]).await.expect("claims"),
+        Vec::new(),
+        "the lease was renewed"
+    );
     store.release(WorkTable::Deliveries, "a", &held, Progress::Begun, Duration::ZERO).await.expect("releases");
     assert_eq!(renew("a").await, Vec::new(), "it is held no longer");
-    let again = store.claim_deliveries("b", 1, LEASE, &[]).await.expect("claims").remove(0);
+    let again = store.claim_deliveries(DeliveryLane::Others, "b", 1, LEASE, &[]).await.expect("claims").remove(0);
     assert_eq!((again.attempt, again.failures), (2, 0));
 }
 
@@ -140,13 +165,20 @@ async fn a_delivery_whose_server_ended_counts_as_failed(world: World) {
     world.store.add_deliveries(&[delivery(&world, "desk", -1)]).await.expect("writes");
     let store = &world.store;
     for failures in 0..3 {
-        let held = store.claim_deliveries("ends", 1, Duration::ZERO, &[]).await.expect("claims").remove(0);
+        let held = store
+            .claim_deliveries(DeliveryLane::Others, "ends", 1, Duration::ZERO, &[])
+            .await
+            .expect("claims")
+            .remove(0);
         assert_eq!(held.failures, failures);
     }
-    let held = store.claim_deliveries("lives", 1, LEASE, &[]).await.expect("claims").remove(0);
+    let held = store.claim_deliveries(DeliveryLane::Others, "lives", 1, LEASE, &[]).await.expect("claims").remove(0);
     let failed = DeliveryOutcome::Failed { after: Duration::ZERO, error: "HTTP 500".to_owned() };
     assert!(settle(store, &held, &failed).await);
-    assert_eq!(store.claim_deliveries("lives", 1, LEASE, &[]).await.expect("claims").remove(0).failures, 4);
+    assert_eq!(
+        store.claim_deliveries(DeliveryLane::Others, "lives", 1, LEASE, &[]).await.expect("claims").remove(0).failures,
+        4
+    );
 }
 
 /// No matter how long that is: its buttons must be removed then, and reactions to it decide.
@@ -156,7 +188,7 @@ async fn a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits(world
     // The review of the last one no longer exists.
     let made = [about("ana"), about("desk"), delivery(&world, "tom", -1)];
     world.store.add_deliveries(&made).await.expect("writes");
-    for held in world.store.claim_deliveries("a", 10, LEASE, &[]).await.expect("claims") {
+    for held in world.store.claim_deliveries(DeliveryLane::Others, "a", 10, LEASE, &[]).await.expect("claims") {
         let receipt = (held.target != "desk").then(|| format!("the message to {}", held.target));
         let sent = DeliveryOutcome::Sent { shown: receipt.clone(), receipt };
         assert!(settle(&world.store, &held, &sent).await);
