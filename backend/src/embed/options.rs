@@ -221,7 +221,7 @@ impl Options {
         let listening = runner.hub.listen();
         let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some() || !deciders.is_empty());
         let notifier = inner.store.background().start("questions to reviewers", |stop| async move {
-            stop.run_until_cancelled(notifier.run(heard)).await;
+            stop.run_until_cancelled(Box::pin(notifier.run(heard))).await;
         });
         let server = match listener {
             Some(listener) => {
