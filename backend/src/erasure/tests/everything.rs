@@ -22,6 +22,7 @@ use crate::store::{Change, CommitError, Form, NewArchive, Operation, ProviderAcc
 on_both! {
     nothing_names_whoever_was_erased_and_the_record_holds,
     whoever_had_their_account_by_mistake_keeps_their_name,
+    an_account_that_an_older_server_has_not_looked_for_is_erased,
     what_was_erased_and_changed_afterwards_is_found,
     an_erasure_that_is_stopped_between_its_steps_goes_on,
     what_was_changed_before_is_never_erased,
@@ -117,9 +118,7 @@ async fn whoever_had_their_account_by_mistake_keeps_their_name(mut world: World)
         world.store().commit(Change::by_server(operation)).await.expect("it is recorded");
     }
     // Now it is linked to the right person.
-    world.account().await;
-    world.deactivate().await;
-    world.record.seal_all().await;
+    world.left().await;
     let erased = world.erase().await.expect("they are erased");
     assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
     let names = async |kind: EntryKind| {
@@ -132,6 +131,22 @@ async fn whoever_had_their_account_by_mistake_keeps_their_name(mut world: World)
     assert_eq!(names(EntryKind::LoginFailed).await, both);
     assert_eq!(names(EntryKind::UserUpdated).await, both);
     assert_eq!(world.traces().await, [""; 0]);
+    assert!(world.record.check(None).await.valid);
+}
+
+async fn an_account_that_an_older_server_has_not_looked_for_is_erased(mut world: World) {
+    world.left().await;
+    let erased = world.erase().await.expect("they are erased");
+    // The older server removes the name everywhere, and then forgets it.
+    world.record.behind_its_back("UPDATE erased_users SET provider_account = NULL").await;
+    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    let left = "UPDATE erased_users SET provider_account = 'https://id.example x-stasia-7'";
+    world.record.behind_its_back(left).await;
+    assert!(!world.store().erasure(&erased.username).await.expect("reads").expect("it is known").done);
+    world.record.seal_all().await;
+    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    assert_eq!(world.traces().await, [""; 0]);
+    assert!(world.store().erasure(&erased.username).await.expect("reads").expect("it was done").done);
     assert!(world.record.check(None).await.valid);
 }
 
