@@ -74,7 +74,7 @@ impl RateLimit {
         let _ = self.place(key).fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged);
     }
 
-    /// Gives back units that were charged. Those that time has given back already do not count twice.
+    /// Gives back units that were charged, and that time has not given back yet.
     fn give_back(&self, key: &impl Hash, units: u64) {
         self.place(key).fetch_sub(self.time_of(units), Ordering::Relaxed);
     }
@@ -82,6 +82,11 @@ impl RateLimit {
     /// Returns so many units, or those of a whole burst if that is fewer.
     fn at_most_burst(&self, units: u64) -> u64 {
         units.min(u64::try_from(self.burst / self.interval).unwrap_or(0))
+    }
+
+    /// Returns the units that time gives back meanwhile.
+    fn units_in(&self, time: Duration) -> u64 {
+        u64::try_from(nanoseconds(time) / self.interval).unwrap_or(0)
     }
 
     /// Returns the time after which so many units are given back, in nanoseconds.
@@ -204,11 +209,13 @@ impl Budgets {
         }
     }
 
-    /// Charges the bytes that a write has written, instead of the most for which it was admitted.
-    pub fn settle(&self, principal: &Principal, most_bytes: u64, bytes: u64, uptime: Duration) {
+    /// Charges the bytes that a write has written, instead of the most for which it was admitted at the uptime `since`.
+    pub fn settle(&self, principal: &Principal, most_bytes: u64, bytes: u64, since: Duration, uptime: Duration) {
         if let Some(limit) = &self.of(principal).bytes {
             let (holder, admitted) = (LimitHolder::of(principal), limit.at_most_burst(most_bytes));
-            limit.give_back(&holder, admitted.saturating_sub(bytes));
+            // Time may have given back some already: giving it back again would undo what was charged since.
+            let past = limit.units_in(uptime.saturating_sub(since));
+            limit.give_back(&holder, admitted.saturating_sub(bytes.max(past)));
             limit.charge(&holder, bytes.saturating_sub(admitted), uptime);
         }
     }
@@ -248,12 +255,12 @@ mod tests {
         let budgets = Budgets::new(WriteLimits { bytes_per_minute: 60_000, ..WriteLimits::default() });
         let ana = person("ana", &["reviewer"]);
         let wait = || budgets.admit(&ana, 0, NOW).unwrap_err().retry_after.unwrap();
-        budgets.settle(&ana, 0, 90_000, NOW);
+        budgets.settle(&ana, 0, 90_000, NOW, NOW);
         let half = wait();
         assert!((30..=31).contains(&half), "{half}");
         assert!(budgets.admit(&ana, 0, NOW + Duration::from_secs(half)).is_ok());
         for _ in 0..500 {
-            budgets.settle(&ana, 0, 60_000, NOW);
+            budgets.settle(&ana, 0, 60_000, NOW, NOW);
         }
         assert!((60..=61).contains(&wait()), "what is answered at the same time does not add up without bound");
     }
@@ -264,7 +271,22 @@ mod tests {
         let ana = person("ana", &["reviewer"]);
         let admitted = || (0..500).take_while(|_| budgets.admit(&ana, 20_000, NOW).is_ok()).count();
         assert_eq!(admitted(), 3);
-        (0..3).for_each(|_| budgets.settle(&ana, 20_000, 60, NOW));
+        (0..3).for_each(|_| budgets.settle(&ana, 20_000, 60, NOW, NOW));
         assert_eq!(admitted(), 3, "only 180 bytes were written");
+    }
+
+    #[test]
+    fn what_time_has_given_back_is_not_given_back_again() {
+        let budgets = Budgets::new(WriteLimits { bytes_per_minute: 60_000, ..WriteLimits::default() });
+        let ana = person("ana", &["reviewer"]);
+        budgets.admit(&ana, 20_000, NOW).unwrap();
+        let later = NOW + Duration::from_secs(30);
+        budgets.settle(&ana, 0, 60_000, later, later);
+        budgets.settle(&ana, 20_000, 60, NOW, later);
+        assert_eq!(
+            budgets.admit(&ana, 0, later).unwrap_err().retry_after,
+            Some(1),
+            "60,000 bytes were written just now"
+        );
     }
 }

@@ -38,10 +38,22 @@ pub async fn server(flows: &[&str]) -> Server {
 
 /// Launches a run as the admin.
 pub async fn launch(server: &Server, flow: &str, input: Value) -> RunId {
+    launch_as(&server.admin().await, flow, input).await
+}
+
+/// Launches so many runs as the admin, who logs in once: logins are limited.
+pub async fn launch_many(server: &Server, flow: &str, runs: usize) {
+    let admin = server.admin().await;
+    for _ in 0..runs {
+        launch_as(&admin, flow, Value::Null).await;
+    }
+}
+
+async fn launch_as(person: &Api, flow: &str, input: Value) -> RunId {
     let input = input.as_object().cloned().unwrap_or_default();
     let context = shared::run::Context::default();
     let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context };
-    server.admin().await.launch(&launch, None).await.expect("it starts").summary.id
+    person.launch(&launch, None).await.expect("it starts").summary.id
 }
 
 const GATED: &str = "id: gated

@@ -6,7 +6,7 @@ use shared::api::ReviewQuery;
 use shared::inbox::ReviewOrder;
 use shared::review::{Review, ReviewStatus};
 use tests::pages::{Inbox, button, button_starting, wait_for_text};
-use tests::reviewing::{Desk, NOTE, launch, press_key, reading, server, text_of};
+use tests::reviewing::{Desk, NOTE, launch, launch_many, press_key, reading, server, text_of};
 use tests::{Api, BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -43,9 +43,7 @@ async fn queue(api: &Api, many: usize) -> Vec<Review> {
 async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
     let server = server(&[NOTE]).await;
     let ana = server.person("ana", &["reviewer"]).await;
-    for _ in 0..MANY {
-        launch(&server, "note", json!({})).await;
-    }
+    launch_many(&server, "note", MANY).await;
     let all = eventually("all are asked", async || Some(queue(&ana, MANY).await).filter(|all| all.len() == MANY)).await;
     let browser = reading(&server, "ana", &all[0]).await?;
     let driver = &browser.driver;
@@ -87,9 +85,7 @@ async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
     let Desk { server, ana, browser, .. } = Desk::open(&[NOTE], "note").await?;
-    for _ in 0..14 {
-        launch(&server, "note", json!({})).await;
-    }
+    launch_many(&server, "note", 14).await;
     let all = eventually("all are asked", async || Some(queue(&ana, 15).await).filter(|all| all.len() == 15)).await;
     let driver = &browser.driver;
     for (width, height, phone) in [(1440, 900, false), (390, 844, true)] {
@@ -200,9 +196,7 @@ nodes: { done: { set: { done: true } } }
 ";
     let server = server(&[NOTE, steps]).await;
     let admin = server.admin().await;
-    for _ in 0..90 {
-        launch(&server, "note", json!({})).await;
-    }
+    launch_many(&server, "note", 90).await;
     let all = eventually("all are asked", async || Some(queue(&admin, 90).await).filter(|all| all.len() == 90)).await;
     let browser = reading(&server, "admin", &all[45]).await?;
     let driver = &browser.driver;
@@ -243,9 +237,7 @@ nodes: { done: { set: { done: true } } }
 async fn a_list_of_runs_stays_where_it_is_when_a_lost_connection_is_back() -> BrowserResult<()> {
     let Desk { mut server, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
-    for _ in 0..60 {
-        launch(&server, "note", json!({})).await;
-    }
+    launch_many(&server, "note", 60).await;
     driver.goto(format!("{}/runs", server.base)).await?;
     let rows = async || driver.find_all(By::Css(".runs-table tbody tr")).await.map_or(0, |rows| rows.len());
     driver.query(By::XPath("//button[.='Load older runs']")).first().await?.click().await?;

@@ -13,7 +13,7 @@ use shared::id::Username;
 use shared::time::Timestamp;
 
 use super::oidc::Provider;
-use super::rate_limit::Failures;
+use super::rate_limit::LoginLimits;
 use super::{LoginPolicy, Passwords, digest};
 use crate::clock::SharedClock;
 use crate::problem::of_store;
@@ -78,7 +78,7 @@ impl Identity {
 pub struct Authenticator {
     pub(super) store: Store,
     pub(super) clock: SharedClock,
-    pub(super) limit: Arc<Failures>,
+    pub(super) limit: Arc<LoginLimits>,
     pub(super) policy: LoginPolicy,
     pub(super) provider: Option<Arc<Provider>>,
     passwords: Passwords,
@@ -96,7 +96,7 @@ impl Authenticator {
     /// Creates an authenticator over `store`, with the default policy and without an identity provider.
     pub fn new(store: Store, clock: SharedClock) -> Self {
         let passwords = Passwords::new(clock.clone());
-        let (limit, policy) = (Arc::new(Failures::new()), LoginPolicy::default());
+        let (limit, policy) = (Arc::new(LoginLimits::new()), LoginPolicy::default());
         Self { store, clock, passwords, limit, policy, provider: None, cache: Arc::default() }
     }
 

@@ -7,7 +7,7 @@ use shared::id::{TokenId, Username};
 
 use super::credential::credential;
 use super::hashing_queue::Origin;
-use super::rate_limit::AttemptKey;
+use super::rate_limit::{AttemptKey, LoginWay};
 use super::{Authenticator, Error, Identity, Secret, digest};
 use crate::client_address::ClientAddress;
 use crate::store::{
@@ -59,7 +59,7 @@ pub struct Login {
 
 impl Authenticator {
     /// Logs a person in by password. Failures are counted for the pair of account and network and for the network, or
-    /// for a known browser, and are recorded in the log.
+    /// for a known browser, and are recorded in the log. Successful logins are counted for the account.
     pub async fn login(&self, username: &str, password: String, attempt: Attempt) -> Result<Login, Error> {
         let network = attempt.address.network();
         let known = self.known_browser(username, &attempt).await?;
@@ -67,27 +67,32 @@ impl Authenticator {
             Some(browser) => vec![AttemptKey::Browser(browser)],
             None => vec![AttemptKey::Account(username.to_owned(), network), AttemptKey::Network(network)],
         };
-        self.limit.check(&keys, self.clock.uptime())?;
+        let way = if known.is_some() { LoginWay::KnownBrowser } else { LoginWay::Other };
+        let login = [AttemptKey::Login(username.to_owned(), way)];
+        let asked = [&keys[..], &login[..]].concat();
+        self.limit.check(&asked, self.clock.uptime())?;
         // Known browsers do not queue behind others in their network.
         let origin = if known.is_some() { Origin::Person(username.to_owned()) } else { Origin::Network(network) };
         let person = self.store.user(username).await?;
         let hash = person.as_ref().filter(|person| person.user.active).and_then(|person| person.password_hash.clone());
         // Checked again after waiting in the queue, so that many concurrent attempts cannot evade the limit.
-        let (limit, clock, asked) = (self.limit.clone(), self.clock.clone(), keys.clone());
+        let (limit, clock) = (self.limit.clone(), self.clock.clone());
         let may = move || limit.check(&asked, clock.uptime());
         let right = self.passwords().verify(origin, password, hash.clone(), may).await?;
         match (person, hash) {
             (Some(person), Some(phc)) if right => {
-                self.start_session(person, SignIn::Password(phc), attempt, known.is_some()).await
+                let started = self.start_session(person, SignIn::Password(phc), attempt, known.is_some()).await?;
+                self.limit.count(&login, self.clock.uptime());
+                Ok(started)
             }
             (person, _) => {
                 let uptime = self.clock.uptime();
-                self.limit.failed(&keys, uptime);
+                self.limit.count(&keys, uptime);
                 let recorded = [AttemptKey::Record(username.to_owned())];
                 if let Some(UserRecord { user, .. }) = person
                     && self.limit.check(&recorded, uptime).is_ok()
                 {
-                    self.limit.failed(&recorded, uptime);
+                    self.limit.count(&recorded, uptime);
                     self.record_failure(user.username);
                 }
                 Err(WRONG)
@@ -95,8 +100,8 @@ impl Authenticator {
         }
     }
 
-    /// Logs a person in by the secret of a link, which can be used once. Failures are not limited, since nobody guesses
-    /// 256 random bits.
+    /// Logs a person in by the secret of a link, which can be used once. This is not limited: nobody guesses 256 random
+    /// bits, and somebody has made each link.
     pub async fn redeem(&self, secret: &str, attempt: Attempt) -> Result<Login, Error> {
         let link = digest(secret);
         let (_, person) = self.linked(link).await?;

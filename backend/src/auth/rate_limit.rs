@@ -1,6 +1,6 @@
-//! Limits of failed logins. Only failures count, each against the budget of its origin, so that no one can use up the
-//! attempts of others: an account is limited per network, and never as a whole. In a session, every attempt at its
-//! person's password counts.
+//! Limits of logins. Failures count against the budget of their origin, so that no one can use up the attempts of
+//! others: an account is limited per network, and never as a whole. In a session, every attempt at its person's password
+//! counts. Successful logins, each of which is kept in the log for ever, count against the account.
 
 use std::time::Duration;
 
@@ -23,23 +23,38 @@ pub(super) enum AttemptKey {
     Codes(String),
     /// A network whose browsers return from the identity provider. Each return costs a request to the provider.
     Returns(Network),
+    /// An account whose password, or account at the provider, was right.
+    Login(String, LoginWay),
     /// The log entries about failures of an account; those beyond the limit are not recorded.
     Record(String),
 }
 
-/// Counts failures by key. Each kind of key has its own budget: the number of failures at once, and the time after
-/// which one is given back.
-pub(super) struct Failures {
+/// The way of a successful login. Each has a budget of its own, so that a program that knows the password does not keep
+/// the person out of the browser that they use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum LoginWay {
+    /// In a browser that has logged in to the account before.
+    KnownBrowser,
+    /// In another browser or program.
+    Other,
+    /// Through the identity provider.
+    Provider,
+}
+
+/// Counts attempts by key. Each kind of key has its own budget: the number of attempts at once, and the time after which
+/// one is given back.
+pub(super) struct LoginLimits {
     accounts: RateLimit,
     browsers: RateLimit,
     sessions: RateLimit,
     networks: RateLimit,
     codes: RateLimit,
+    logins: RateLimit,
     records: RateLimit,
     returns: RateLimit,
 }
 
-impl Failures {
+impl LoginLimits {
     pub(super) fn new() -> Self {
         Self {
             accounts: RateLimit::new(10, Duration::from_secs(6)),
@@ -47,6 +62,7 @@ impl Failures {
             sessions: RateLimit::new(10, Duration::from_secs(6)),
             networks: RateLimit::new(50, Duration::from_secs(2)),
             codes: RateLimit::new(10, Duration::from_mins(1)),
+            logins: RateLimit::new(30, Duration::from_secs(6)),
             records: RateLimit::new(30, Duration::from_mins(1)),
             returns: RateLimit::new(50, Duration::from_secs(2)),
         }
@@ -65,8 +81,8 @@ impl Failures {
         self.of(key).take(key, uptime).map_err(|retry_after| Error::TooManyAttempts { retry_after })
     }
 
-    /// Counts a failure for each key.
-    pub(super) fn failed(&self, keys: &[AttemptKey], uptime: Duration) {
+    /// Counts an attempt for each key.
+    pub(super) fn count(&self, keys: &[AttemptKey], uptime: Duration) {
         for key in keys {
             self.of(key).charge(key, 1, uptime);
         }
@@ -79,6 +95,7 @@ impl Failures {
             AttemptKey::Session(_) => &self.sessions,
             AttemptKey::Network(_) => &self.networks,
             AttemptKey::Codes(_) => &self.codes,
+            AttemptKey::Login(..) => &self.logins,
             AttemptKey::Record(_) => &self.records,
             AttemptKey::Returns(_) => &self.returns,
         }
@@ -91,12 +108,12 @@ mod tests {
 
     #[test]
     fn the_eleventh_failure_has_to_wait_and_is_then_heard() {
-        let limit = Failures::new();
+        let limit = LoginLimits::new();
         let key = [AttemptKey::Codes("ana".to_owned())];
         let now = Duration::from_secs(1000);
         for _ in 0..10 {
             limit.check(&key, now).unwrap();
-            limit.failed(&key, now);
+            limit.count(&key, now);
         }
         let Err(Error::TooManyAttempts { retry_after }) = limit.check(&key, now) else { panic!("was heard") };
         assert_eq!(retry_after, 60);

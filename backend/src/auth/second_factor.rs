@@ -30,7 +30,7 @@ impl Authenticator {
         if let Some(step) = step_of(&factor.secret, code, &*self.clock).filter(|step| *step > factor.used_step) {
             Ok(Some(Proof::Step(step)))
         } else {
-            self.limit.failed(&keys, self.clock.uptime());
+            self.limit.count(&keys, self.clock.uptime());
             Err(WRONG)
         }
     }
@@ -77,7 +77,7 @@ impl Authenticator {
         let keys = [AttemptKey::Codes(person.user.username.to_string())];
         self.limit.check(&keys, self.clock.uptime())?;
         let Some(step) = step_of(&secret, code, &*self.clock) else {
-            self.limit.failed(&keys, self.clock.uptime());
+            self.limit.count(&keys, self.clock.uptime());
             return Err(wrong_at_code());
         };
         let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| recovery_code(&*self.clock)).collect();

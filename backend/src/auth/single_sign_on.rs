@@ -11,7 +11,7 @@ use shared::single_sign_on::Trouble;
 
 use super::credential::{credential, with_digest};
 use super::oidc::{self, OidcError, PendingLogin, Profile, Provider, Returned};
-use super::rate_limit::AttemptKey;
+use super::rate_limit::{AttemptKey, LoginWay};
 use super::{Attempt, Authenticator, Secret, digest};
 use crate::store::{
     Change, CommitError, Committed, CredentialKind, NewSession, Operation, ProviderSignIn, RefusedSignIn, SignIn,
@@ -47,7 +47,7 @@ impl Authenticator {
         let keys = [AttemptKey::Returns(attempt.address.network())];
         self.limit.check(&keys, self.clock.uptime()).map_err(|_| Trouble::Busy)?;
         let profile = provider.finish(begun, returned).await.map_err(|error| {
-            self.limit.failed(&keys, self.clock.uptime());
+            self.limit.count(&keys, self.clock.uptime());
             tracing::warn!(%error, "a sign-in with the identity provider failed");
             trouble_of(&error)
         })?;
@@ -72,6 +72,8 @@ impl Authenticator {
                 return Err(trouble);
             }
         };
+        let logins = [AttemptKey::Login(username.to_string(), LoginWay::Provider)];
+        self.limit.check(&logins, self.clock.uptime()).map_err(|_| Trouble::Busy)?;
         let now = self.clock.now();
         let asks_code =
             found.is_some_and(|person| person.second_factor.as_ref().is_some_and(|factor| factor.confirmed));
@@ -96,6 +98,7 @@ impl Authenticator {
         match self.store.commit(Change::by_server(Operation::StartSession(Box::new(new)))).await {
             Ok(Committed::User { user }) => {
                 self.invalidate();
+                self.limit.count(&logins, self.clock.uptime());
                 Ok(if asks_code { Entered::Link(secret) } else { Entered::Session { user: *user, session: secret } })
             }
             // The attempt was used already, or the person has changed since they were looked up.
@@ -137,7 +140,7 @@ impl Authenticator {
         if self.limit.check(&keys, uptime).is_err() && refused.trouble != Trouble::Groups {
             return;
         }
-        self.limit.failed(&keys, uptime);
+        self.limit.count(&keys, uptime);
         let refused = Change::by_server(Operation::RefuseSignIn(Box::new(refused)));
         if let Err(error) = self.store.commit(refused).await {
             tracing::warn!(%error, "a refused sign-in could not be written to the audit log");

@@ -65,12 +65,12 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
         AuditCommand::Verify { export: Some(path), public_keys, expect, ignore_head: _, storage } => {
-            let trusted = trusted(&Storage::resolve(&storage)?.0, &public_keys)?;
+            let trusted = trusted(&Storage::resolve(&storage.with_usual_archive())?.0, &public_keys)?;
             verify_export(&path, &trusted, expect.as_ref())?;
         }
         AuditCommand::Verify { export: None, public_keys, expect, ignore_head, storage } => {
             let with_files = storage.archive.is_some();
-            let storage = Storage::resolve(&storage)?.0;
+            let storage = Storage::resolve(&storage.with_usual_archive())?.0;
             let trusted = trusted(&storage, &public_keys)?;
             let kept = if ignore_head { None } else { HeadFile::at(storage.seal_head.clone()).read()? };
             let files = with_files.then(|| Folder::at(storage.archive.clone()));

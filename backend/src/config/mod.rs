@@ -204,14 +204,29 @@ pub enum Error {
     /// `--demo` was combined with an address that other machines can reach. It prints login links.
     #[error("--demo prints login links, so it needs a loopback address to listen on, not {0}")]
     DemoAddress(SocketAddr),
+    /// `--archive` names no folder.
+    #[error("--archive needs a folder here; only `audit verify` takes it without one")]
+    ArchiveFolder,
     /// The number of workers is out of range.
     #[error("`workers` must be between 1 and 1024, not {0}")]
     Workers(usize),
 }
 
+impl StorageArgs {
+    /// Returns the same arguments, but if `--archive` names no folder, with that of the environment, of the settings file
+    /// or the default.
+    #[must_use]
+    pub fn with_usual_archive(self) -> Self {
+        Self { archive: self.archive.flatten().map(Some), ..self }
+    }
+}
+
 impl Storage {
     /// Resolves where data is stored, and creates the data folder.
     pub fn resolve(args: &StorageArgs) -> Result<(Self, SettingsFile), Error> {
+        if args.archive == Some(None) {
+            return Err(Error::ArchiveFolder);
+        }
         let data = args.data.clone().unwrap_or_else(|| PathBuf::from("data"));
         let file = SettingsFile::read(args.config.as_deref(), &data)?;
         files::make_private_folder(&data).map_err(|source| Error::Data { path: data.display().to_string(), source })?;
@@ -302,6 +317,15 @@ mod tests {
         assert_eq!((settings.file.workers().unwrap(), settings.listen.port()), (5, 9));
         assert!(settings.file.mcp.contains_key("files"));
         assert!(settings.storage.database.starts_with("sqlite:"));
+    }
+
+    #[test]
+    fn an_archive_without_a_folder_is_refused_unless_the_usual_one_is_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = StorageArgs { archive: Some(None), ..args(folder.path()).storage };
+        let error = Settings::resolve(ServeArgs { storage: storage.clone(), ..ServeArgs::default() }).unwrap_err();
+        assert!(error.to_string().contains("--archive needs a folder"), "{error}");
+        assert!(Storage::resolve(&storage.with_usual_archive()).is_ok());
     }
 
     #[test]

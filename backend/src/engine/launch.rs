@@ -36,7 +36,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         created_at: moment.now,
         updated_at: moment.now,
         keys: state_keys(flow, &input),
-        launch_metadata: launch.context.metadata.keys().filter(|_| launch.keeps_metadata).cloned().collect(),
+        launch_metadata: launch.keeps_metadata.then(|| launch.context.metadata.keys().cloned().collect()),
         input,
         context: launch.context,
         decisions: std::collections::BTreeMap::new(),

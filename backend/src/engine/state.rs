@@ -46,9 +46,10 @@ pub struct RunState {
     /// User, tenant and session that the launch gave, and metadata, to which decisions add.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
-    /// The keys of `context.metadata` that the launch gave, which no decision replaces.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub launch_metadata: BTreeSet<String>,
+    /// The keys of `context.metadata` that the launch gave, which no decision replaces. `None` for runs from before this
+    /// rule: of these, it is not known what decisions have added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch_metadata: Option<BTreeSet<String>>,
     /// The values of the run's own flow, by state key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     #[serde(serialize_with = "shared::user_data::members")]

@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::Request;
@@ -19,19 +20,25 @@ use super::problem::Result;
 /// Counts a write of the caller, who will also pay for its size; `429` if the budget is used up. Does nothing for
 /// requests that are not counted.
 pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Principal) -> Result<()> {
-    let Some(Bill(costs)) = parts.extensions.get::<Bill>() else { return Ok(()) };
-    state.edge.budgets.admit(caller, costs.announced, state.clock.uptime())?;
-    let _ = costs.payer.set(caller.clone());
+    let Some(costs) = parts.extensions.get::<Arc<Costs>>() else { return Ok(()) };
+    let uptime = state.clock.uptime();
+    state.edge.budgets.admit(caller, costs.announced, uptime)?;
+    let _ = costs.payer.set((caller.clone(), uptime));
     Ok(())
 }
 
-/// The charge for the size of a write. Clones are the same charge.
-#[derive(Clone)]
-pub(super) struct Bill(Arc<Costs>);
+/// The charge for the size of a write. It is made when this is dropped, also if the client hangs up.
+pub(super) struct Bill {
+    state: AppState,
+    costs: Arc<Costs>,
+    /// The bytes to charge; `None` if nothing was answered.
+    bytes: Option<u64>,
+}
 
+/// What a request costs, as an extension of it.
 struct Costs {
-    /// The caller; empty until they are admitted.
-    payer: OnceLock<Principal>,
+    /// The caller, and the uptime at which they were admitted; empty until then.
+    payer: OnceLock<(Principal, Duration)>,
     /// The most bytes that the body may have.
     announced: u64,
     /// The bytes of the body that have been read.
@@ -42,7 +49,7 @@ impl Bill {
     /// Creates the charge of a request, and counts the bytes of its body. `None` if the request only reads or removes
     /// something: a removal takes back what another write has made, and whoever has used up their budget must still be
     /// able to revoke a token or to end a session.
-    pub fn of(request: &mut Request) -> Option<Self> {
+    pub fn of(request: &mut Request, state: &AppState) -> Option<Self> {
         if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE) {
             return None;
         }
@@ -54,20 +61,31 @@ impl Bill {
             counted.read.fetch_add(chunk.len() as u64, Ordering::Relaxed);
         });
         *request.body_mut() = Body::from_stream(body);
-        request.extensions_mut().insert(Self(Arc::clone(&costs)));
-        Some(Self(costs))
+        request.extensions_mut().insert(Arc::clone(&costs));
+        Some(Self { state: state.clone(), costs, bytes: None })
     }
 
     /// Charges the size of the request and of the response to the caller, because the log stores about as much. Failed
     /// requests are free.
-    pub fn settle(self, state: &AppState, response: &Response) {
-        let Self(costs) = self;
-        let Some(payer) = costs.payer.get() else { return };
-        let mut bytes = 0;
-        if response.status().is_success() {
-            let answered = response.body().size_hint().exact().unwrap_or(0);
-            bytes = costs.read.load(Ordering::Relaxed).saturating_add(answered);
-        }
-        state.edge.budgets.settle(payer, costs.announced, bytes, state.clock.uptime());
+    pub fn settle(mut self, response: &Response) {
+        let answered = || response.body().size_hint().exact().unwrap_or(0);
+        let bytes = if response.status().is_success() { self.costs.read().saturating_add(answered()) } else { 0 };
+        self.bytes = Some(bytes);
+    }
+}
+
+impl Drop for Bill {
+    fn drop(&mut self) {
+        let Self { state, costs, bytes } = self;
+        let Some((payer, since)) = costs.payer.get() else { return };
+        // What was read before the client hung up may be written nevertheless.
+        let bytes = bytes.unwrap_or_else(|| costs.read());
+        state.edge.budgets.settle(payer, costs.announced, bytes, *since, state.clock.uptime());
+    }
+}
+
+impl Costs {
+    fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
     }
 }

@@ -26,7 +26,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 pub(super) async fn observe(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let client = ClientAddress::of_request(&request, &state.edge.trusted_proxies);
     request.extensions_mut().insert(client);
-    let bill = Bill::of(&mut request);
+    let bill = Bill::of(&mut request, &state);
     let id = hex::encode(&state.clock.random()[..8]);
     let method = known(request.method());
     let route = request.extensions().get::<MatchedPath>().map_or("console", MatchedPath::as_str).to_owned();
@@ -44,7 +44,7 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
         Err(refused) => refused.into_response(),
     };
     if let Some(bill) = bill {
-        bill.settle(&state, &response);
+        bill.settle(&response);
     }
     let took = state.clock.now().since(begun);
     let status = response.status().as_u16();

@@ -57,7 +57,7 @@ async fn post(
     };
     let Login { user, session, browser } = login;
     // A login writes a session and a log entry. It is never refused because of what the person has written before, since
-    // a session is what ends other sessions and tokens; limits of their own keep logins few.
+    // a session is what ends other sessions and tokens; logins have limits of their own.
     let roles = user.roles.iter().cloned().collect();
     state.edge.budgets.count(&Principal::new(user.username.clone(), roles), state.clock.uptime());
     // The session has begun, and a link is used up: whatever fails now must not keep the cookies back.

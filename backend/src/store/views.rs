@@ -1,9 +1,9 @@
 //! The saved views of people. Each view is read by itself: one that a later version has saved may be unreadable, and must
-//! not keep the others from being shown, or all of them from being replaced.
+//! not keep the others from being shown or replaced. It is kept for that version.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shared::view::Views;
+use shared::view::{MAX_VIEWS, View, Views};
 
 use super::batch::Table;
 use super::db::{Conn, Row, Sql};
@@ -14,10 +14,21 @@ use super::{Error, Store};
 pub(super) const VIEWS: Table = Table { name: "views", key: "username", others: "body" };
 
 /// The stored form of [`Views`].
-#[derive(Default, Deserialize)]
-struct StoredViews {
-    revision: u64,
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct StoredViews {
+    pub revision: u64,
     views: Vec<Value>,
+}
+
+impl StoredViews {
+    /// Returns the next revision, with these views in place of those that can be read. The others follow, as far as there
+    /// is room.
+    pub fn replaced_by(self, views: &[View]) -> serde_json::Result<Self> {
+        let mut replaced = views.iter().map(serde_json::to_value).collect::<serde_json::Result<Vec<_>>>()?;
+        let unreadable = self.views.into_iter().filter(|view| View::deserialize(view).is_err());
+        replaced.extend(unreadable.take(MAX_VIEWS.saturating_sub(views.len())));
+        Ok(Self { revision: self.revision + 1, views: replaced })
+    }
 }
 
 impl Store {
@@ -32,14 +43,14 @@ impl Store {
 }
 
 impl Conn {
-    /// Returns the revisions of the views of these people.
-    pub async fn view_revisions_of<'a>(
+    /// Returns the stored views of these people.
+    pub async fn views_of<'a>(
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Vec<(String, u64)>, Error> {
+    ) -> Result<Vec<(String, StoredViews)>, Error> {
         let sql = Sql::new("SELECT username, body FROM views WHERE username IN (");
         let rows = self.fetch(sql.list(names).push(")")).await?;
-        rows.iter().map(|row| Ok((row.text(0)?, stored(row, 1)?.revision))).collect()
+        rows.iter().map(|row| Ok((row.text(0)?, stored(row, 1)?))).collect()
     }
 }
 

@@ -84,7 +84,7 @@ impl Builder<'_> {
         if request.revision != review.revision || request.digest != review.digest {
             return Err(Refusal::RevisionChanged(Box::new(review.clone())));
         }
-        validate::size(request).map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
+        self.check_size(request)?;
         self.check_decision(review, request)
     }
 

@@ -41,7 +41,9 @@ impl Builder<'_> {
         if metadata.is_empty() {
             return Ok(());
         }
-        let added = self.state.context.metadata.iter().filter(|(key, _)| !self.state.launch_metadata.contains(*key));
+        let given = self.state.launch_metadata.as_ref();
+        let is_added = |key: &String| given.is_some_and(|given| !given.contains(key));
+        let added = self.state.context.metadata.iter().filter(|(key, _)| is_added(key));
         let asked = self.state.questions.iter().filter_map(|question| self.reviews.get(&question.review));
         let votes = asked.flat_map(Review::votes).flat_map(|vote| &vote.metadata);
         // The longest value of each member counts: it is not known yet in which order they will replace each other.
@@ -65,7 +67,8 @@ impl Builder<'_> {
     /// they are.
     pub(super) fn merge_metadata(&mut self, metadata: &JsonMap) {
         let state = &mut self.state;
-        let added = metadata.iter().filter(|(key, _)| !state.launch_metadata.contains(*key));
+        let is_given = |key: &String| state.launch_metadata.as_ref().is_some_and(|given| given.contains(key));
+        let added = metadata.iter().filter(|(key, _)| !is_given(key));
         state.context.metadata.extend(added.map(|(key, value)| (key.clone(), value.clone())));
     }
 }

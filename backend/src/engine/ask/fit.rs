@@ -30,6 +30,12 @@ pub(super) struct Fitting {
 }
 
 impl Builder<'_> {
+    /// Checks that a decision, and what it adds to the metadata of the run, is not too large.
+    pub(super) fn check_size(&self, request: &DecisionRequest) -> Result<(), Refusal> {
+        let checked = validate::size(request).and_then(|()| self.check_added(&request.metadata));
+        checked.map_err(|mistake| Refusal::Invalid(vec![mistake]))
+    }
+
     /// Checks a decision completely: that its verdict is one that is offered, and that the values that it puts in are
     /// valid and not blocked.
     pub(super) fn fit(
@@ -38,9 +44,7 @@ impl Builder<'_> {
         subject: &Subject,
         request: &DecisionRequest,
     ) -> Result<Fitting, Refusal> {
-        validate::size(request)
-            .and_then(|()| self.check_added(&request.metadata))
-            .map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
+        self.check_size(request)?;
         let said = verdict::check(review, request).map_err(Refusal::Invalid)?;
         self.validate(review, request).map_err(Refusal::Invalid)?;
         if let (CheckedVerdict::Node(NodeVerdict::Correct { .. }), Some(node)) = (&said, &review.node) {

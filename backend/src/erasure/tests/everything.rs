@@ -1,5 +1,6 @@
 //! Nothing names the erased person, and the audit log stays valid.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use shared::entry_numbers::EntryNumbers;
 use shared::id::RunId;
 use shared::log::{EntryKind, Event, RunsArchived};
 use shared::seal::Tampering;
+use shared::single_sign_on::Trouble;
 
 use super::support::{NAME, REMARK, World};
 use crate::archive::{Archiver, Folder, Retention, verify};
@@ -15,10 +17,12 @@ use crate::audit::verify_file;
 use crate::clock::Clock as _;
 use crate::erasure::eraser::Reached;
 use crate::store::tests::support::on_both;
-use crate::store::{Change, CommitError, Form, NewArchive, Operation, WholeRun};
+use crate::store::{Change, CommitError, Form, NewArchive, Operation, ProviderAccount, RefusedSignIn, WholeRun};
 
 on_both! {
     nothing_names_whoever_was_erased_and_the_record_holds,
+    whoever_had_their_account_by_mistake_keeps_their_name,
+    an_account_that_an_older_server_has_not_looked_for_is_erased,
     what_was_erased_and_changed_afterwards_is_found,
     an_erasure_that_is_stopped_between_its_steps_goes_on,
     what_was_changed_before_is_never_erased,
@@ -104,6 +108,46 @@ async fn nothing_names_whoever_was_erased_and_the_record_holds(mut world: World)
     world.store().commit(Change::by_server(erase)).await.expect("it was done");
     assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
     assert_eq!(world.store().head().await.expect("reads"), head);
+}
+
+async fn whoever_had_their_account_by_mistake_keeps_their_name(mut world: World) {
+    let account = ProviderAccount { issuer: "https://id.example".to_owned(), subject: "x-stasia-7".to_owned() };
+    let link = |account| Operation::LinkAccount { username: "zoe".parse().expect("a name"), account };
+    let refused = RefusedSignIn { account: account.clone(), username: None, trouble: Trouble::Inactive };
+    for operation in [link(Some(account)), Operation::RefuseSignIn(Box::new(refused)), link(None)] {
+        world.store().commit(Change::by_server(operation)).await.expect("it is recorded");
+    }
+    // Now it is linked to the right person.
+    world.left().await;
+    let erased = world.erase().await.expect("they are erased");
+    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    let names = async |kind: EntryKind| {
+        let entries = world.found(AuditQuery { kind: Some(kind.to_string()), ..AuditQuery::default() }).await;
+        let with_account = entries.iter().filter(|event| event.data["single_sign_on"]["subject"].is_string());
+        let names = with_account.map(|event| event.data["username"].as_str().expect("a name").to_owned());
+        names.collect::<BTreeSet<_>>()
+    };
+    let both = BTreeSet::from([erased.username.to_string(), "zoe".to_owned()]);
+    assert_eq!(names(EntryKind::LoginFailed).await, both);
+    assert_eq!(names(EntryKind::UserUpdated).await, both);
+    assert_eq!(world.traces().await, [""; 0]);
+    assert!(world.record.check(None).await.valid);
+}
+
+async fn an_account_that_an_older_server_has_not_looked_for_is_erased(mut world: World) {
+    world.left().await;
+    let erased = world.erase().await.expect("they are erased");
+    // The older server removes the name everywhere, and then forgets it.
+    world.record.behind_its_back("UPDATE erased_users SET provider_account = NULL").await;
+    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    let left = "UPDATE erased_users SET provider_account = 'https://id.example x-stasia-7'";
+    world.record.behind_its_back(left).await;
+    assert!(!world.store().erasure(&erased.username).await.expect("reads").expect("it is known").done);
+    world.record.seal_all().await;
+    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    assert_eq!(world.traces().await, [""; 0]);
+    assert!(world.store().erasure(&erased.username).await.expect("reads").expect("it was done").done);
+    assert!(world.record.check(None).await.valid);
 }
 
 async fn what_was_erased_and_changed_afterwards_is_found(mut world: World) {

@@ -70,6 +70,23 @@ async fn a_right_password_is_not_refused_because_others_guess() {
 }
 
 #[tokio::test]
+async fn a_program_that_logs_in_again_and_again_has_to_wait_and_keeps_nobody_out() {
+    let (site, clock) = Site::at_rest().await;
+    let right = password("admin", PASSWORD);
+    let known = cookie(&enter(&site, "192.0.2.1", "", &right).await, "countersign_browser");
+    for network in 1..30 {
+        enter(&site, &format!("198.51.100.{network}"), "", &right).await.expect(200);
+    }
+    let refused = enter(&site, "203.0.113.7", "", &right).await;
+    assert_eq!(refused.headers[header::RETRY_AFTER], "6");
+    assert_eq!(refused.expect(429)["detail"], "too many attempts; try again in 6 s");
+    enter(&site, "192.0.2.1", &known, &right).await.expect(200);
+    clock.advance(Duration::from_secs(6));
+    enter(&site, "203.0.113.7", "", &right).await.expect(200);
+    enter(&site, "203.0.113.7", "", &right).await.expect(429);
+}
+
+#[tokio::test]
 async fn people_change_their_password_and_what_let_others_in_ends() {
     let site = Site::new().await;
     let ana = site.join("ana", &["reviewer"]).await;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header;
-use futures::stream;
+use futures::{future, stream};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::{Client, Edge, Site, edge};
 use crate::rate_limit::{Budgets, WriteLimits};
@@ -121,6 +122,26 @@ async fn a_body_of_unknown_length_counts_as_what_it_has() {
         let request = ana.request("PUT", "/api/v1/notifications").header(header::CONTENT_TYPE, "application/json");
         site.send(request.body(chunks).unwrap()).await.expect(200);
     }
+}
+
+#[tokio::test]
+async fn a_request_that_is_given_up_counts_as_what_was_read_of_it() {
+    let site = site(WriteLimits { bytes_per_minute: 3 * 1024 * 1024, ..WriteLimits::default() }).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    for _ in 0..20 {
+        let (reached, is_read) = oneshot::channel();
+        let stalled = async move {
+            let _ = reached.send(());
+            future::pending::<io::Result<&'static str>>().await
+        };
+        let request = ana.request("PUT", "/api/v1/notifications").header(header::CONTENT_TYPE, "application/json");
+        let request = request.body(Body::from_stream(stream::once(stalled))).unwrap();
+        tokio::select! {
+            answer = site.send(request) => panic!("{answer:?}"),
+            _ = is_read => {}
+        }
+    }
+    ana.put("/api/v1/notifications", &json!({})).await.expect(200);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use crate::store::tests::support::on_both;
 on_both! {
     everybody_has_their_own_views,
     views_are_not_overwritten_unseen,
-    views_that_cannot_be_read_are_left_out_and_can_be_replaced,
+    views_that_cannot_be_read_are_left_out_and_kept_when_others_are_replaced,
 }
 
 const PATH: &str = "/api/v1/me/views";
@@ -81,18 +81,21 @@ async fn views_are_not_overwritten_unseen(site: World) {
     assert_eq!(ana.get(PATH).await.expect(200)["revision"], 2, "nothing of it was saved");
 }
 
-async fn views_that_cannot_be_read_are_left_out_and_can_be_replaced(site: World) {
+async fn views_that_cannot_be_read_are_left_out_and_kept_when_others_are_replaced(site: World) {
     let ana = site.join("ana", &["reviewer"]).await;
     let view = |name: &str| json!({ "name": name, "filter": {} });
     ana.put(PATH, &json!({ "revision": 0, "views": [view("First")] })).await.expect(200);
     // As a later version may store them, and then as no version does.
     let later = json!({ "revision": 7, "views": [view("First"), { "name": "New", "filter": { "colour": "red" } }] });
-    for (body, revision, left) in [(later.to_string(), 7, json!([view("First")])), ("{}".to_owned(), 0, json!([]))] {
+    for (body, revision, left, kept) in
+        [(later.to_string(), 7, json!([view("First")]), &["views"][..]), ("{}".to_owned(), 0, json!([]), &[])]
+    {
         let stored = site.database.execute(&format!("UPDATE views SET body = '{body}' WHERE username = 'ana'")).await;
         assert_eq!(stored.expect("runs"), 1);
         assert_eq!(ana.get(PATH).await.expect(200), json!({ "revision": revision, "views": left }));
         let replaced = json!({ "revision": revision, "views": [view("Mine")] });
         assert_eq!(ana.put(PATH, &replaced).await.expect(200)["revision"], revision + 1);
         assert_eq!(ana.get(PATH).await.expect(200)["views"], json!([view("Mine")]));
+        assert_eq!(site.database.holding("colour").await.expect("reads"), kept, "the later version still has it");
     }
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::Erasing;
 use super::places::STATE;
-use super::redact::Redaction;
+use super::redact::{OwnAccount, Redaction};
 
 /// The place of a stored value.
 pub(super) enum StoredPart {
@@ -75,9 +75,14 @@ impl Document {
     }
 }
 
-/// Removes the person from documents that belong together: what they typed in one may have been copied to another.
-pub(super) fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
-    let mut redaction = Redaction::new(&erasing.username, &erasing.pseudonym).with_account(erasing.account.as_ref());
+/// Removes the person from documents that belong together: what they typed in one may have been copied to another. Also
+/// removes what is said of the account, if there is one.
+pub(super) fn redacted(
+    mut documents: Vec<Document>,
+    erasing: &Erasing,
+    account: Option<OwnAccount<'_>>,
+) -> Vec<Document> {
+    let mut redaction = Redaction::new(&erasing.username, &erasing.pseudonym).with_account(account);
     let rows: Vec<usize> =
         (0..documents.len()).filter(|index| matches!(documents[*index].of, StoredPart::Row(_))).collect();
     for (place, index) in rows.iter().enumerate() {

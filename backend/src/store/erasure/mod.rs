@@ -23,7 +23,7 @@ pub use step::{ErasedRow, ErasureStep, Prepared};
 /// A person whose account was erased, and whose name may still be elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Erasing {
-    /// Their previous name.
+    /// Their previous name, or the new one if only the account is still looked for.
     pub username: Username,
     /// Their new name.
     pub pseudonym: Username,
@@ -46,10 +46,11 @@ impl Erasing {
 }
 
 impl Store {
-    /// Returns the people whose names are still being removed.
+    /// Returns the people whose names or accounts are still being removed. A server of an earlier version looks only for
+    /// the name, and leaves the account to one that knows it.
     pub async fn being_erased(&self) -> Result<Vec<Erasing>, Error> {
-        let sql = Sql::new("SELECT username, pseudonym, provider_account FROM erased_users ");
-        let sql = sql.push("WHERE username IS NOT NULL ORDER BY at");
+        let sql = Sql::new("SELECT COALESCE(username, pseudonym), pseudonym, provider_account FROM erased_users ");
+        let sql = sql.push("WHERE username IS NOT NULL OR provider_account IS NOT NULL ORDER BY at");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
         let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("an erased person: {error}"));
         let name = |text: String| text.parse::<Username>().map_err(|error| stored(&error));
@@ -67,15 +68,17 @@ impl Store {
     /// Returns the progress of an erasure, by the person's new name, or by their previous name until it is done. `None`
     /// if nobody of that name was erased.
     pub async fn erasure(&self, name: &str) -> Result<Option<Erasure>, Error> {
-        let sql = Sql::new("SELECT pseudonym, username FROM erased_users WHERE pseudonym = ").bind(name);
+        let sql = Sql::new("SELECT pseudonym, username, provider_account FROM erased_users WHERE pseudonym = ");
+        let sql = sql.bind(name);
         let mut conn = self.inner.db.read().await?;
         let Some(row) = conn.fetch_one(sql.push(" OR username = ").bind(name)).await? else { return Ok(None) };
         let (pseudonym, name) = (row.text(0)?, row.text_opt(1)?);
+        let done = name.is_none() && row.text_opt(2)?.is_none();
         let names = [Some(&pseudonym), name.as_ref()].into_iter().flatten();
         let sql = Sql::new("SELECT COUNT(*) FROM archived_runs WHERE requested_by IN (").list(names).push(")");
         let archived = conn.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
         let username = pseudonym.parse().map_err(|error| Error::Stored(format!("an erased person: {error}")))?;
-        Ok(Some(Erasure { username, done: name.is_none(), archived_runs: unsigned(archived) }))
+        Ok(Some(Erasure { username, done, archived_runs: unsigned(archived) }))
     }
 
     /// Returns the numbers of `entries.erased` entries above `after`, in order, each with the number of its log row.

@@ -30,12 +30,21 @@ const SENTENCES: [&str; 3] = ["problem", "reason", "standing"];
 /// Members in which the engine names people in backticks.
 const QUOTES: [&str; 2] = ["prompt", "title"];
 
+/// The account at the identity provider of the person to erase, in entries that do not name them: sign-ins with it that
+/// were refused before it was linked to them, and what others did who had it before.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct OwnAccount<'a> {
+    /// The account.
+    pub account: &'a ProviderAccount,
+    /// The names in such entries that belong to somebody.
+    pub others: &'a BTreeSet<String>,
+}
+
 /// The person to erase, and what was found of their words.
 pub(in crate::store) struct Redaction<'a> {
     name: &'a str,
     pseudonym: &'a str,
-    /// Their account at the identity provider, with which they may also have tried to sign in under another name.
-    account: Option<&'a ProviderAccount>,
+    account: Option<OwnAccount<'a>>,
     /// Their texts to search for elsewhere.
     words: BTreeSet<String>,
     /// Their texts that are not searched for elsewhere.
@@ -51,7 +60,7 @@ impl<'a> Redaction<'a> {
     }
 
     /// Also removes what is said of this account at the identity provider.
-    pub fn with_account(self, account: Option<&'a ProviderAccount>) -> Self {
+    pub fn with_account(self, account: Option<OwnAccount<'a>>) -> Self {
         Self { account, ..self }
     }
 
@@ -191,12 +200,17 @@ impl<'a> Redaction<'a> {
         if made_by {
             self.erase(members, &["note"]);
         }
-        let signed_in = self.is_their_account(members);
-        if named || signed_in {
+        if named {
             account(members);
-        }
-        if let (true, Some(name)) = (signed_in, members.get_mut("username")) {
-            *name = self.pseudonym.into();
+        } else if let Some(OwnAccount { others, .. }) = self.account.filter(|own| is_of(members, own.account)) {
+            erase_subject(members);
+            // Only a refused sign-in can have a name that the provider gave. Others may have had the account before.
+            if members.contains_key("reason")
+                && let Some(Value::String(name)) = members.get_mut("username")
+                && !others.contains(name.as_str())
+            {
+                self.pseudonym.clone_into(name);
+            }
         }
         let kind = members.get("kind").and_then(Value::as_str);
         let words: &[&str] = match kind.filter(|_| actor) {
@@ -246,14 +260,28 @@ impl<'a> Redaction<'a> {
             _ => false,
         }
     }
+}
 
-    /// Whether an object is about their account at the identity provider.
-    fn is_their_account(&self, members: &Map<String, Value>) -> bool {
-        self.account.zip(members.get("single_sign_on")).is_some_and(|(own, account)| {
-            account.get("issuer").is_some_and(|issuer| *issuer == own.issuer)
-                && account.get("subject").is_some_and(|subject| *subject == own.subject)
-        })
+/// Adds the names that objects about this account at the identity provider have.
+pub(in crate::store) fn names_with(own: &ProviderAccount, value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| names_with(own, item, names)),
+        Value::Object(members) => {
+            if is_of(members, own) {
+                names.extend(members.get("username").and_then(Value::as_str).map(str::to_owned));
+            }
+            members.values().for_each(|member| names_with(own, member, names));
+        }
+        _ => {}
     }
+}
+
+/// Whether an object is about this account at the identity provider.
+fn is_of(members: &Map<String, Value>, own: &ProviderAccount) -> bool {
+    members.get("single_sign_on").is_some_and(|account| {
+        account.get("issuer").is_some_and(|issuer| *issuer == own.issuer)
+            && account.get("subject").is_some_and(|subject| *subject == own.subject)
+    })
 }
 
 /// Removes what an entry says about an account.
@@ -266,6 +294,11 @@ fn account(members: &mut Map<String, Value>) {
             ERASED.clone_into(text);
         }
     }
+    erase_subject(members);
+}
+
+/// Removes the person's id at the identity provider.
+fn erase_subject(members: &mut Map<String, Value>) {
     if let Some(Value::Object(account)) = members.get_mut("single_sign_on")
         && let Some(subject) = account.get_mut("subject")
     {

@@ -20,9 +20,10 @@ use super::super::log_row::{Body, Form, owner_of_stored};
 use super::super::packed::pack;
 use super::super::review_row::{AUDIENCE, REVIEWS, audience_rows, review_row};
 use super::super::row_mac::{Authenticity, RowKeys, Stored};
-use super::super::{Error, Inner, Store};
+use super::super::{Error, Inner, ProviderAccount, Store};
 use super::Erasing;
 use super::document::{Document, ErasedLogRow, StoredPart, redacted};
+use super::redact::{OwnAccount, names_with};
 use crate::engine::RunState;
 
 /// The number of keys in one statement.
@@ -101,7 +102,9 @@ impl Store {
         let stored = conn.fetch(sql).await?.iter().map(log_row).collect::<Result<Vec<_>, _>>()?;
         let mut blobs = Blobs::default();
         let documents = conn.documents(Uuid::nil(), stored, &mut blobs).await?;
-        let documents = redacted(documents, erasing);
+        let others = conn.others_with(erasing.account.as_ref(), &documents).await?;
+        let account = erasing.account.as_ref().map(|account| OwnAccount { account, others: &others });
+        let documents = redacted(documents, erasing, account);
         let mut step = Made::new(&self.inner, erasing, None);
         for document in documents.iter().filter(|document| document.is_changed()) {
             step.add(document)?;
@@ -142,7 +145,7 @@ impl Conn {
             stored.push(log_row(&row)?);
         }
         let mut blobs = Blobs::default();
-        let documents = redacted(self.documents(run.0, stored, &mut blobs).await?, erasing);
+        let documents = redacted(self.documents(run.0, stored, &mut blobs).await?, erasing, None);
         if !documents.iter().any(Document::is_changed) {
             return Ok(Prepared::Nothing);
         }
@@ -158,6 +161,23 @@ impl Conn {
             return Ok(Prepared::Waits);
         }
         step.finish(self, Some(run.0)).await
+    }
+
+    /// Returns the names of people that documents have beside this account.
+    async fn others_with(
+        &mut self,
+        account: Option<&ProviderAccount>,
+        documents: &[Document],
+    ) -> Result<BTreeSet<String>, Error> {
+        let mut names = BTreeSet::new();
+        if let Some(account) = account {
+            documents.iter().for_each(|document| names_with(account, &document.after, &mut names));
+        }
+        if names.is_empty() {
+            return Ok(names);
+        }
+        let sql = Sql::new("SELECT username FROM users WHERE username IN (").list(&names).push(")");
+        self.fetch(sql).await?.iter().map(|row| row.text(0)).collect()
     }
 
     async fn documents(

@@ -63,7 +63,7 @@ impl Group {
             Operation::RemoveDeputy(id) => self.remove_deputy(by, *id, moment),
             Operation::RevokeGrant(id) => self.revoke_grant(by, *id, moment),
             Operation::ChooseNotifications(chosen) => self.choose_notifications(by, (**chosen).clone(), moment),
-            Operation::SaveViews { username, views } => self.save_views(by, username, (**views).clone(), moment),
+            Operation::SaveViews { username, views } => self.save_views(by, username, views, moment),
             Operation::AddCredential(new) => self.add_credential(by, (**new).clone(), moment),
             Operation::StartSession(new) => self.start_session((**new).clone(), moment),
             Operation::RefuseSignIn(refused) => Ok(self.refuse_sign_in(refused, moment)),

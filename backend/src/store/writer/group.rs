@@ -14,11 +14,11 @@ use shared::inbox::Urgency;
 use shared::log::{Event, EventData};
 use shared::run::Step;
 use shared::time::Timestamp;
-use shared::view::Views;
 
 use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
 use super::super::notifications::StoredNotifications;
+use super::super::views::StoredViews;
 use super::super::{CommitError, Committed, Credential, CredentialKind, IdempotencyKey, UserRecord};
 use super::pending::{Archiving, Erasures};
 use crate::clock::Moment;
@@ -37,8 +37,8 @@ pub(super) struct Group {
     pub slack_users: BTreeMap<String, Username>,
     /// The notification settings that changes depend on.
     pub notifications: BTreeMap<Username, StoredNotifications>,
-    /// The revisions of the saved views that changes replace.
-    pub view_revisions: BTreeMap<Username, u64>,
+    /// The saved views that changes replace.
+    pub views: BTreeMap<Username, StoredViews>,
     /// Everyone who may log in, as read. Empty if no change of the group needs them.
     pub active: BTreeMap<Username, Principal>,
     pub runs: BTreeMap<RunId, RunWork>,
@@ -143,7 +143,7 @@ pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
     pub users: BTreeSet<Username>,
     pub notifications: BTreeMap<Username, StoredNotifications>,
-    pub views: BTreeMap<Username, Views>,
+    pub views: BTreeMap<Username, StoredViews>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
     /// The people whose credentials end, and which ones.
     pub ended_access: Vec<(Username, EndedAccess)>,

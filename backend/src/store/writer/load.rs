@@ -99,9 +99,9 @@ impl Group {
             }
         }
         if !named.viewers.is_empty() {
-            for (name, revision) in conn.view_revisions_of(named.viewers.iter().copied()).await? {
+            for (name, views) in conn.views_of(named.viewers.iter().copied()).await? {
                 let name = name.parse().map_err(|error| Error::Stored(format!("saved views: {error}")))?;
-                self.view_revisions.insert(name, revision);
+                self.views.insert(name, views);
             }
         }
         if !named.tokens.is_empty() {

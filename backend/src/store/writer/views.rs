@@ -14,7 +14,7 @@ impl Group {
         &mut self,
         by: Option<&Principal>,
         username: &Username,
-        views: Views,
+        views: &Views,
         moment: Moment,
     ) -> Result<Committed, CommitError> {
         if by.is_some_and(|by| by.token || by.username != *username) {
@@ -23,21 +23,22 @@ impl Group {
         if !self.users.contains_key(username) {
             return Err(CommitError::NotFound);
         }
-        let revision = self.view_revisions.get(username).copied().unwrap_or(0);
-        if views.revision != revision {
+        let stored = self.views.get(username).cloned().unwrap_or_default();
+        if views.revision != stored.revision {
             return Err(CommitError::Conflict(
                 "these views were changed elsewhere meanwhile; read them again before you change them".to_owned(),
             ));
         }
+        let saved = stored.replaced_by(&views.views);
+        let saved = saved.map_err(|error| CommitError::Failed(format!("the views cannot be stored: {error}")))?;
         // What somebody looks for is nobody else's business, so the entry only says that it changed.
         self.emit(
             by,
             &EventData::UserUpdated(UserChanged { views: true, ..UserChanged::of(username.clone()) }),
             moment,
         );
-        let revision = revision + 1;
-        self.view_revisions.insert(username.clone(), revision);
-        self.out.views.insert(username.clone(), Views { revision, ..views });
+        self.views.insert(username.clone(), saved.clone());
+        self.out.views.insert(username.clone(), saved);
         Ok(Committed::Done)
     }
 }

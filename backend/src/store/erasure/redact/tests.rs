@@ -131,11 +131,25 @@ fn what_was_known_before_they_typed_it_is_not_theirs() {
 #[test]
 fn a_sign_in_that_was_refused_before_the_account_was_linked_is_theirs() {
     let account = |subject: &str| json!({"issuer": "https://id", "subject": subject});
-    let refused = |name: &str, subject: &str| json!({"username": name, "single_sign_on": account(subject)});
+    let refused =
+        |name: &str, subject: &str| json!({"username": name, "reason": "unknown", "single_sign_on": account(subject)});
     let own = ProviderAccount { issuer: "https://id".to_owned(), subject: "7".to_owned() };
-    let mut value = json!([refused("ana.smith", "7"), refused("ana.smith", "8"), {"single_sign_on": account("7")}]);
-    let mut redaction = Redaction::new("ana", "erased-1").with_account(Some(&own));
+    let linked =
+        |subject: &str| json!({"username": "max", "email": "max@example.org", "single_sign_on": account(subject)});
+    let mut value = json!([
+        refused("ana.smith", "7"), refused("ana.smith", "8"), {"single_sign_on": account("7")},
+        refused("max", "7"), linked("7"),
+    ]);
+    let mut names = BTreeSet::new();
+    names_with(&own, &value, &mut names);
+    assert_eq!(names, BTreeSet::from(["ana.smith".to_owned(), "max".to_owned()]));
+    let others = BTreeSet::from(["max".to_owned()]);
+    let account_of = OwnAccount { account: &own, others: &others };
+    let mut redaction = Redaction::new("ana", "erased-1").with_account(Some(account_of));
     redaction.redact("row", &mut value);
-    let wanted = json!([refused("erased-1", ERASED), refused("ana.smith", "8"), {"single_sign_on": account(ERASED)}]);
-    assert_eq!(value, wanted);
+    let wanted = json!([
+        refused("erased-1", ERASED), refused("ana.smith", "8"), {"single_sign_on": account(ERASED)},
+        refused("max", ERASED), linked(ERASED),
+    ]);
+    assert_eq!(value, wanted, "Max had the account by mistake, and stays Max");
 }
