@@ -171,13 +171,15 @@ impl Conn {
     ) -> Result<BTreeSet<String>, Error> {
         let mut names = BTreeSet::new();
         if let Some(account) = account {
-            documents.iter().for_each(|document| names_with(account, &document.after, &mut names));
+            for document in documents {
+                names_with(account, &document.after, &mut names);
+            }
         }
         if names.is_empty() {
             return Ok(names);
         }
         let sql = Sql::new("SELECT username FROM users WHERE username IN (").list(&names).push(")");
-        self.fetch(sql).await?.iter().map(|row| row.text(0)).collect()
+        self.fetch(sql).await?.iter().map(|row| Ok(row.text(0)?)).collect()
     }
 
     async fn documents(

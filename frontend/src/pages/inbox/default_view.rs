@@ -58,7 +58,7 @@ pub fn use_filter(untouched: impl Fn() -> bool + 'static, replace: Callback<Revi
         let now = default();
         if opens && now != opened && is_at(&opened.unwrap_or_default()) && untouched() {
             ahead.set(None);
-            replace.run(now.unwrap_or_default());
+            replace.try_run(now.unwrap_or_default());
         }
     });
     Memo::new(move |_| ahead.get().unwrap_or_else(|| addressed.get()))
