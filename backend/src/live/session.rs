@@ -8,7 +8,7 @@ use futures::{Sink, SinkExt, Stream, StreamExt};
 use indexmap::IndexSet;
 use shared::error::Code;
 use shared::id::{ReviewId, Username};
-use shared::log::{ChangedRights, Cursor, RightsChange};
+use shared::log::{ChangedRights, Cursor, EntryKind, RightsChange};
 use shared::protocol::{ClientMessage, ServerMessage, Topic};
 use tokio::time::{Instant, timeout};
 
@@ -268,7 +268,10 @@ where
                         self.send(frames.drain(..)).await?;
                         let changed = Box::pin(self.refresh()).await?;
                         // In a replay, rights that this entry changed were current from the start: `changed` is false.
-                        if changed || (replayed && *what != ChangedRights::Credentials) {
+                        // Nobody had rights before they were created.
+                        let may_have_changed =
+                            *what != ChangedRights::Credentials && published.kind != EntryKind::UserCreated;
+                        if changed || (replayed && may_have_changed) {
                             self.stale = true;
                             return self.resync(true).await;
                         }

@@ -123,7 +123,7 @@ async fn whoever_had_their_account_by_mistake_keeps_their_name(mut world: World)
     assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
     let names = async |kind: EntryKind| {
         let entries = world.found(AuditQuery { kind: Some(kind.to_string()), ..AuditQuery::default() }).await;
-        let with_account = entries.iter().filter(|event| event.data["single_sign_on"]["subject"].is_string());
+        let with_account = entries.iter().filter(|event| event.data.get("single_sign_on").is_some_and(serde_json::Value::is_object));
         let names = with_account.map(|event| event.data["username"].as_str().expect("a name").to_owned());
         names.collect::<BTreeSet<_>>()
     };
@@ -139,15 +139,25 @@ async fn an_account_that_an_older_server_has_not_looked_for_is_erased(mut world:
     let erased = world.erase().await.expect("they are erased");
     // The older server removes the name everywhere, and then forgets it.
     world.record.behind_its_back("UPDATE erased_users SET provider_account = NULL").await;
-    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    erase_all(&mut world).await;
     let left = "UPDATE erased_users SET provider_account = 'https://id.example x-stasia-7'";
     world.record.behind_its_back(left).await;
     assert!(!world.store().erasure(&erased.username).await.expect("reads").expect("it is known").done);
-    world.record.seal_all().await;
-    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    erase_all(&mut world).await;
     assert_eq!(world.traces().await, [""; 0]);
     assert!(world.store().erasure(&erased.username).await.expect("reads").expect("it was done").done);
     assert!(world.record.check(None).await.valid);
+}
+
+/// Erases until nothing is left. A pass waits for entries that are not sealed yet.
+async fn erase_all(world: &mut World) {
+    for _ in 0..5 {
+        world.record.seal_all().await;
+        if world.eraser().pass(u64::MAX).await.expect("erases") == Reached::End {
+            return;
+        }
+    }
+    panic!("the erasure does not end");
 }
 
 async fn what_was_erased_and_changed_afterwards_is_found(mut world: World) {
