@@ -18,7 +18,7 @@ pub struct Voting {
     /// The groups of the policy, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<VotingGroup>,
-    /// The people whose votes are void because the content or the options have changed, until they vote again.
+    /// The people whose votes are void because the content has changed, until they vote again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub voided: Vec<Username>,
     /// The items that voters have changed: they are shown as changed, and written when the review is accepted.

@@ -25,7 +25,7 @@ pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
         }
         if !voting.voided.is_empty() {
             let whose = words::people_first(&voting.voided, me);
-            parts.push(format!("{whose} must vote again: the review has changed since"));
+            parts.push(format!("{whose} must vote again: the content has changed"));
         }
         if review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
             parts.push("Choosing again changes your vote".to_owned());
@@ -73,7 +73,7 @@ mod tests {
         let voting = json!({"voters": ["ana", "tom"], "votes": 1, "standing": "2 of 2 are needed", "voided": ["tom"]});
         let patch = json!({"policy": "majority", "decisions": [vote], "voting": voting});
         let said = standing(&review(1, 1, patch.clone()), Some("ana")).unwrap();
-        let text = "2 of 2 are needed. You chose “Looks good”. tom must vote again: the review has changed since. \
+        let text = "2 of 2 are needed. You chose “Looks good”. tom must vote again: the content has changed. \
                     Choosing again changes your vote.";
         assert_eq!(said, (false, text.to_owned()));
         let mut troubled = patch;

@@ -265,19 +265,7 @@ fn who_voted_for_a_pause_votes_again_on_what_follows() {
     };
     let [ana, bob, cid] = &people;
     vote(&mut play, ana, "pause");
-    let before = play.review();
-    let wait = DecisionRequest { comment: Some("Wait for legal.".to_owned()), ..request(&before, choose("pause")) };
-    play.try_decide(before.id, bob, wait).unwrap();
-    let told: Vec<_> = play.events.iter().map(|event| (&event.data["change"], &event.data["review"])).collect();
-    let [(vote_cast, voted), (paused, _)] = told[..] else { panic!("{told:?}") };
-    assert_eq!((vote_cast, paused), (&json!("vote"), &json!("paused")));
-    let last = &voted["decisions"][1];
-    assert_eq!(
-        (&last["by"], &last["comment"]),
-        (&json!("bob"), &json!("Wait for legal.")),
-        "the vote is on the record"
-    );
-    assert_eq!((&last["digest"], last["sent"].is_string()), (&json!(before.digest), true));
+    vote(&mut play, bob, "pause");
     let review = play.review();
     assert_eq!(review.paused.as_ref().map(|paused| paused.by.as_str()), Some("bob"));
     let voting = review.voting.as_ref().unwrap();

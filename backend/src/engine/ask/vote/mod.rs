@@ -69,19 +69,13 @@ impl Builder<'_> {
         if edited {
             let voided = Some(voided).filter(|_| !review.is_secret());
             self.emit_vote(&review, Some(actor), ReviewChange::Content { voided, vote: true });
-        } else if !self.resolved_by_votes(&review) {
+            return self.settle_votes(id);
+        }
+        if tally::outcome(&review) == VoteOutcome::Open {
             self.emit_vote(&review, Some(actor), ReviewChange::Vote);
+            return Some(());
         }
         self.settle_votes(id)
-    }
-
-    /// Whether the votes on a review resolve it, so that the entry about the resolution has them all. A pause leaves the
-    /// review pending, and voids them.
-    fn resolved_by_votes(&self, review: &Review) -> bool {
-        let (VoteOutcome::Accepted(choice) | VoteOutcome::Refused(choice)) = tally::outcome(review) else {
-            return false;
-        };
-        ruling(review, &choice).is_some_and(|(said, ..)| !self.pauses(review.id, &said))
     }
 
     /// Resolves a review if the outcome of its votes is certain. `None` if nothing waits for it.

@@ -1,4 +1,4 @@
-//! Voids votes when the content or the options change.
+//! Voids votes when the content changes.
 
 use shared::id::Username;
 use shared::review::{Item, Review};
