@@ -8,7 +8,6 @@ use shared::review::{Paused, ReviewKind};
 
 use super::by_agent::PAUSE;
 use super::decide::verdict::{CheckedVerdict, NodeVerdict};
-use super::vote::void::void;
 use crate::engine::builder::Builder;
 use crate::engine::digest;
 use crate::engine::question::Subject;
@@ -20,8 +19,8 @@ impl Builder<'_> {
         asks && matches!(said, CheckedVerdict::Node(NodeVerdict::Accept(option)) if option.id == PAUSE)
     }
 
-    /// Pauses a question, without a time limit. The next revision of its review records who did so. If votes have
-    /// decided it, they are void now, since other answers are offered.
+    /// Pauses a question, without a time limit. The next revision of its review records who did so. Votes are not
+    /// counted at a checkpoint, since people may answer it in words.
     pub(super) fn pause(&mut self, id: ReviewId, decision: &Decision) -> Option<()> {
         self.merge_metadata(&decision.metadata);
         let question = self.state.question_mut(id)?;
@@ -33,11 +32,7 @@ impl Builder<'_> {
         }
         let options = self.content(&subject).ok()?.options;
         let paused = self.change_review(id, |review| {
-            if review.voting.is_some() {
-                void(review);
-            } else {
-                review.decisions.push(decision.clone());
-            }
+            review.decisions.push(decision.clone());
             review.options = options;
             review.paused = Some(Paused { by: decision.by.clone(), at: decision.at });
             (review.expires_at, review.on_timeout, review.claimed_by) = (None, None, None);

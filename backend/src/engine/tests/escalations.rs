@@ -252,32 +252,6 @@ fn a_paused_agent_waits_without_a_time_limit_until_it_is_resumed() {
 }
 
 #[test]
-fn who_voted_for_a_pause_votes_again_on_what_follows() {
-    let votes = "builtin: checkpoint, policy: majority, reviewers: { roles: [support] }";
-    let source = HELP.replace("builtin: checkpoint, timeout: 1h", votes);
-    let people = ["ana", "bob", "cid"].map(|name| person(name, &["reviewer", "support"]));
-    let flow = compile(&source.replace("AGENT", "clerk").replace("GATES", ""));
-    let mut play = Play::try_start_among(flow, json!({}), &people).unwrap();
-    play.model("serve", calls([("progress", json!({ "phase": "Research", "progress": 0.4 }))]));
-    let vote = |play: &mut Play, voter: &Principal, option: &str| {
-        let review = play.review();
-        play.try_decide(review.id, voter, request(&review, choose(option))).unwrap();
-    };
-    let [ana, bob, cid] = &people;
-    vote(&mut play, ana, "pause");
-    vote(&mut play, bob, "pause");
-    let review = play.review();
-    assert_eq!(review.paused.as_ref().map(|paused| paused.by.as_str()), Some("bob"));
-    let voting = review.voting.as_ref().unwrap();
-    assert_eq!((review.votes().len(), voting.votes, voting.voided.len()), (0, 0, 2));
-    vote(&mut play, cid, "resume");
-    vote(&mut play, ana, "resume");
-    let heard = play.heard("serve");
-    let Some(Message::Tool { content, .. }) = heard.last() else { panic!("{heard:?}") };
-    assert_eq!(content["decision"], "continue");
-}
-
-#[test]
 fn what_is_handed_over_holds_nothing_up_and_outlives_the_run() {
     let mut play = start();
     let tools = play.model_work("serve").tools;

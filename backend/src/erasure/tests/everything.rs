@@ -123,7 +123,8 @@ async fn whoever_had_their_account_by_mistake_keeps_their_name(mut world: World)
     assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
     let names = async |kind: EntryKind| {
         let entries = world.found(AuditQuery { kind: Some(kind.to_string()), ..AuditQuery::default() }).await;
-        let with_account = entries.iter().filter(|event| event.data.get("single_sign_on").is_some_and(serde_json::Value::is_object));
+        let with_account =
+            entries.iter().filter(|event| event.data.get("single_sign_on").is_some_and(serde_json::Value::is_object));
         let names = with_account.map(|event| event.data["username"].as_str().expect("a name").to_owned());
         names.collect::<BTreeSet<_>>()
     };
