@@ -94,15 +94,24 @@ pub fn RunsPage() -> impl IntoView {
         })
     });
     // The list grows at its top. Loaded again from there, it has at most so many pages; older runs are loaded on request.
+    let newer = Memo::new(move |_| {
+        let newest = pages.with(|created_at, _| created_at.first().copied());
+        let is_newer = |id: &&RunId| {
+            let created_at = live.runs.with(|runs| runs.get(**id).map(|run| run.created_at));
+            newest.is_none_or(|newest| created_at.is_some_and(|at| at > newest))
+        };
+        shown.with(|shown| shown.iter().take_while(is_newer).count())
+    });
     // A reload that is under way is waited for: where runs start faster than a list is loaded, none would ever end.
     Effect::new(move |before: Option<(bool, usize)>| {
-        let (is_settled, count) = (pages.is_settled(), shown.with(Vec::len));
-        let (was_settled, loaded) = before.unwrap_or_default();
-        let loaded = if is_settled && !was_settled { count } else { loaded };
-        if is_settled && count >= loaded + GROWTH {
+        let (is_settled, newer) = (pages.is_settled(), newer.get());
+        let (was_settled, at_load) = before.unwrap_or_default();
+        // Runs that the server no longer lists stay newer, and are no reason to load the list again and again.
+        let at_load = if is_settled && !was_settled { newer } else { at_load };
+        if is_settled && newer >= at_load + GROWTH {
             pages.again();
         }
-        (is_settled, loaded)
+        (is_settled, at_load)
     });
     // A memo, so that the table is not created again for each new run.
     let none = Memo::new(move |_| shown.with(Vec::is_empty));
