@@ -56,7 +56,10 @@ pub fn use_filter(untouched: impl Fn() -> bool + 'static, replace: Callback<Revi
     spawn_local_scoped_with_cancellation(async move {
         saved.load().await;
         let now = default();
-        if opens && now != opened && is_at(&opened.unwrap_or_default()) && untouched() {
+        // The address may not have the filter yet: a tab in the background gets no frames.
+        let waits = ahead.get_untracked().is_some() && is_at(&ReviewQuery::default());
+        let is_shown = waits || is_at(&opened.clone().unwrap_or_default());
+        if opens && now != opened && is_shown && untouched() {
             ahead.set(None);
             replace.try_run(now.unwrap_or_default());
         }
