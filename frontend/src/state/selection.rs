@@ -224,11 +224,15 @@ impl Selection {
 
     /// Follows the reviews. `open` returns the revision of one that can be decided here, and `None` for others. Those
     /// are not selected any longer; while the page of the selection is open (`on_page`), it still shows them, and they
-    /// are selected again if they can be decided again, for example after an undo. A choice for an older revision is
+    /// are selected again if they can be decided again, for example after an undo, unless there are too many. A choice for an older revision is
     /// dropped: what was chosen was something else.
     pub fn follow(&mut self, on_page: bool, open: impl Fn(ReviewId) -> Option<u32>) {
+        let mut room = MOST - self.ticked().count().min(MOST);
         for one in &mut self.all {
-            let revision = open(one.id);
+            let revision = open(one.id).filter(|_| one.ticked || room > 0);
+            if revision.is_some() && !one.ticked {
+                room -= 1;
+            }
             one.ticked = revision.is_some();
             one.choice.take_if(|choice| revision != Some(choice.revision));
         }
@@ -365,6 +369,8 @@ mod tests {
         selection.follow(true, |_| None);
         tick(&mut selection, &ids[MOST + 1..]);
         assert_eq!(selection.shown(), ids[1..], "the oldest has made room");
+        selection.follow(true, |_| Some(1));
+        assert_eq!(selection.ticked().count(), MOST, "also if everything can be decided again");
     }
 
     #[test]
