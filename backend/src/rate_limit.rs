@@ -26,6 +26,8 @@ pub struct RateLimit {
     longest: i64,
     /// For each slot, the uptime at which everything it has used is given back, in nanoseconds.
     full_at: Box<[AtomicI64]>,
+    /// For each slot, the time of the units that are reserved, in nanoseconds. Time gives back none of them.
+    reserved: Box<[AtomicI64]>,
 }
 
 impl RateLimit {
@@ -44,8 +46,8 @@ impl RateLimit {
     }
 
     fn of(interval: i64, burst: i64, longest: i64) -> Self {
-        let full_at = (0..PLACES).map(|_| AtomicI64::new(0)).collect();
-        Self { hasher: RandomState::new(), interval, burst, longest, full_at }
+        let unused = || (0..PLACES).map(|_| AtomicI64::new(0)).collect();
+        Self { hasher: RandomState::new(), interval, burst, longest, full_at: unused(), reserved: unused() }
     }
 
     /// Uses a unit. If none is left, returns the seconds until one is.
@@ -53,14 +55,16 @@ impl RateLimit {
         let now = nanoseconds(uptime);
         let used = |full_at: i64| full_at.max(now).saturating_add(self.interval);
         let fits = |full_at: i64| Some(used(full_at)).filter(|used| used - now <= self.burst);
-        let taken = self.place(key).fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+        let taken = self.full_at[self.place(key)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         taken.map(|_| ()).or_else(|_| self.check(key, uptime))
     }
 
-    /// Checks whether a unit is left without using it. If not, returns the seconds until one is.
+    /// Checks whether a unit is left without using it. If not, returns the seconds until one is, as if what is reserved
+    /// were used.
     pub fn check(&self, key: &impl Hash, uptime: Duration) -> Result<(), u64> {
-        let used =
-            self.place(key).load(Ordering::Relaxed).saturating_sub(nanoseconds(uptime)).saturating_add(self.interval);
+        let place = self.place(key);
+        let used = self.full_at[place].load(Ordering::Relaxed).saturating_sub(nanoseconds(uptime)).max(0);
+        let used = used.saturating_add(self.reserved[place].load(Ordering::Relaxed)).saturating_add(self.interval);
         let missing = u64::try_from(used - self.burst).unwrap_or(0);
         if missing == 0 { Ok(()) } else { Err(missing.div_ceil(1_000_000_000)) }
     }
@@ -71,22 +75,17 @@ impl RateLimit {
         let now = nanoseconds(uptime);
         let latest = now.saturating_add(self.longest);
         let charged = |full_at: i64| Some(full_at.max(now).saturating_add(used).min(latest));
-        let _ = self.place(key).fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged);
+        let _ = self.full_at[self.place(key)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged);
     }
 
-    /// Gives back units that were charged, and that time has not given back yet.
-    fn give_back(&self, key: &impl Hash, units: u64) {
-        self.place(key).fetch_sub(self.time_of(units), Ordering::Relaxed);
+    /// Reserves so many units, or those of a whole burst if that is fewer, until [`Self::release`].
+    fn reserve(&self, key: &impl Hash, units: u64) {
+        self.reserved[self.place(key)].fetch_add(self.time_of(units).min(self.burst), Ordering::Relaxed);
     }
 
-    /// Returns so many units, or those of a whole burst if that is fewer.
-    fn at_most_burst(&self, units: u64) -> u64 {
-        units.min(u64::try_from(self.burst / self.interval).unwrap_or(0))
-    }
-
-    /// Returns the units that time gives back meanwhile.
-    fn units_in(&self, time: Duration) -> u64 {
-        u64::try_from(nanoseconds(time) / self.interval).unwrap_or(0)
+    /// Ends the reservation of so many units.
+    fn release(&self, key: &impl Hash, units: u64) {
+        self.reserved[self.place(key)].fetch_sub(self.time_of(units).min(self.burst), Ordering::Relaxed);
     }
 
     /// Returns the time after which so many units are given back, in nanoseconds.
@@ -94,9 +93,9 @@ impl RateLimit {
         i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(self.interval)
     }
 
-    fn place(&self, key: &impl Hash) -> &AtomicI64 {
+    fn place(&self, key: &impl Hash) -> usize {
         let place = self.hasher.hash_one(key) % PLACES as u64;
-        &self.full_at[usize::try_from(place).unwrap_or(0)]
+        usize::try_from(place).unwrap_or(0)
     }
 }
 
@@ -178,9 +177,9 @@ impl Budgets {
         }
     }
 
-    /// Counts a write. Until [`Self::settle`] knows how many bytes it has, the most that it may have are charged: without
-    /// them, requests that are carried out together would be admitted by what none of them has used yet. Fails with `429`
-    /// if the budget is used up.
+    /// Counts a write. Until [`Self::settle`] knows how many bytes it has, the most that it may have are reserved:
+    /// without them, requests that are carried out together would be admitted by what none of them has used yet. Fails
+    /// with `429` if the budget is used up.
     pub fn admit(&self, principal: &Principal, most_bytes: u64, uptime: Duration) -> Result<(), Problem> {
         let WriteBudget { writes, bytes } = self.of(principal);
         let holder = LimitHolder::of(principal);
@@ -197,7 +196,7 @@ impl Budgets {
         }
         self.count(principal, uptime);
         if let Some(limit) = bytes {
-            limit.charge(&holder, limit.at_most_burst(most_bytes), uptime);
+            limit.reserve(&holder, most_bytes);
         }
         Ok(())
     }
@@ -209,14 +208,12 @@ impl Budgets {
         }
     }
 
-    /// Charges the bytes that a write has written, instead of the most for which it was admitted at the uptime `since`.
-    pub fn settle(&self, principal: &Principal, most_bytes: u64, bytes: u64, since: Duration, uptime: Duration) {
+    /// Charges the bytes that a write has written, and ends the reservation of the most for which it was admitted.
+    pub fn settle(&self, principal: &Principal, most_bytes: u64, bytes: u64, uptime: Duration) {
         if let Some(limit) = &self.of(principal).bytes {
-            let (holder, admitted) = (LimitHolder::of(principal), limit.at_most_burst(most_bytes));
-            // Time may have given back some already: giving it back again would undo what was charged since.
-            let past = limit.units_in(uptime.saturating_sub(since));
-            limit.give_back(&holder, admitted.saturating_sub(bytes.max(past)));
-            limit.charge(&holder, bytes.saturating_sub(admitted), uptime);
+            let holder = LimitHolder::of(principal);
+            limit.charge(&holder, bytes, uptime);
+            limit.release(&holder, most_bytes);
         }
     }
 
@@ -255,12 +252,12 @@ mod tests {
         let budgets = Budgets::new(WriteLimits { bytes_per_minute: 60_000, ..WriteLimits::default() });
         let ana = person("ana", &["reviewer"]);
         let wait = || budgets.admit(&ana, 0, NOW).unwrap_err().retry_after.unwrap();
-        budgets.settle(&ana, 0, 90_000, NOW, NOW);
+        budgets.settle(&ana, 0, 90_000, NOW);
         let half = wait();
         assert!((30..=31).contains(&half), "{half}");
         assert!(budgets.admit(&ana, 0, NOW + Duration::from_secs(half)).is_ok());
         for _ in 0..500 {
-            budgets.settle(&ana, 0, 60_000, NOW, NOW);
+            budgets.settle(&ana, 0, 60_000, NOW);
         }
         assert!((60..=61).contains(&wait()), "what is answered at the same time does not add up without bound");
     }
@@ -271,22 +268,23 @@ mod tests {
         let ana = person("ana", &["reviewer"]);
         let admitted = || (0..500).take_while(|_| budgets.admit(&ana, 20_000, NOW).is_ok()).count();
         assert_eq!(admitted(), 3);
-        (0..3).for_each(|_| budgets.settle(&ana, 20_000, 60, NOW, NOW));
+        (0..3).for_each(|_| budgets.settle(&ana, 20_000, 60, NOW));
         assert_eq!(admitted(), 3, "only 180 bytes were written");
     }
 
     #[test]
-    fn what_time_has_given_back_is_not_given_back_again() {
+    fn slow_writes_cost_what_they_have_written_and_give_back_nothing_else() {
         let budgets = Budgets::new(WriteLimits { bytes_per_minute: 60_000, ..WriteLimits::default() });
         let ana = person("ana", &["reviewer"]);
-        budgets.admit(&ana, 20_000, NOW).unwrap();
+        let admitted = |now| (0..500).take_while(|_| budgets.admit(&ana, 20_000, now).is_ok()).count();
+        assert_eq!(admitted(NOW), 3);
         let later = NOW + Duration::from_secs(30);
-        budgets.settle(&ana, 0, 60_000, later, later);
-        budgets.settle(&ana, 20_000, 60, NOW, later);
-        assert_eq!(
-            budgets.admit(&ana, 0, later).unwrap_err().retry_after,
-            Some(1),
-            "60,000 bytes were written just now"
-        );
+        assert_eq!(admitted(later), 0, "time gives back nothing of writes that are not over");
+        (0..3).for_each(|_| budgets.settle(&ana, 20_000, 0, later));
+        assert_eq!(admitted(later), 3, "they failed together");
+        budgets.settle(&ana, 20_000, 60_000, later);
+        (0..2).for_each(|_| budgets.settle(&ana, 20_000, 0, later));
+        let problem = budgets.admit(&ana, 0, later).unwrap_err();
+        assert_eq!(problem.retry_after, Some(1), "60,000 bytes were written just now");
     }
 }

@@ -207,7 +207,6 @@ impl Authenticate for Sockets {
 
     fn charge(&self, actor: &Actor, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let uptime = self.clock.uptime();
-        self.edge.budgets.settle(&actor.principal, 0, bytes, uptime, uptime);
+        self.edge.budgets.settle(&actor.principal, 0, bytes, self.clock.uptime());
     }
 }

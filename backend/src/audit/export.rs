@@ -5,6 +5,7 @@
 //! `sealed`, and, with the newest entry of each seal, the seal.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -35,6 +36,14 @@ pub enum ExportError {
          changed; export again in a few seconds"
     )]
     Unexplained,
+    /// As [`Self::Unexplained`], and nothing has been sealed for so long that another attempt does not help.
+    #[error(
+        "entries were archived or erased, and no seal in this export says so: they would seem to be removed or changed. \
+         The oldest unsealed entry has waited for {} s: if sealing has stopped, the server's log says why, and \
+         docs/audit.md what to do. Until then, an export with a filter, such as `to`, is possible",
+        .0.as_secs()
+    )]
+    Unsealed(Duration),
     /// An entry, its position in the log, or its seal could not be serialised.
     #[error("an entry of the audit log could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -45,6 +54,10 @@ pub enum ExportError {
     #[error(transparent)]
     Store(#[from] store::Error),
 }
+
+/// How long an entry waits for its seal at most, unless sealing has stopped or is far behind. A sealer tries again
+/// within half a minute.
+const SEALED_WITHIN: Duration = Duration::from_mins(1);
 
 impl FromStr for Format {
     type Err = String;
@@ -156,13 +169,11 @@ impl Export {
         // JSON lines are for verification, so they have the sealed form; CSV is for people, and has whole entries.
         let form = if self.format == Format::JsonLines { Form::Sealed } else { Form::Whole };
         let page = self.store.audit(&self.query, form).await?;
+        self.check_explained().await?;
         for entry in &page.items {
             self.write(entry, out).await?;
         }
         self.query.cursor = page.next_cursor;
-        if self.query.cursor.is_none() {
-            self.check_explained().await?;
-        }
         Ok(self.query.cursor.is_some())
     }
 
@@ -177,7 +188,11 @@ impl Export {
         let rows = self.store.newest_explanations().await?;
         let seals = self.store.seals_of_rows(&rows).await?;
         let is_held = |seal: &Option<u64>| seal.is_some_and(|number| number <= self.newest);
-        if seals.iter().all(is_held) { Ok(()) } else { Err(ExportError::Unexplained) }
+        if seals.iter().all(is_held) {
+            return Ok(());
+        }
+        let waited = self.store.lag().await?.remove("seals").unwrap_or_default();
+        Err(if waited > SEALED_WITHIN { ExportError::Unsealed(waited) } else { ExportError::Unexplained })
     }
 
     /// Writes an entry, with its seal if the file does not have it yet.

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shared::JsonMap;
 use shared::access::Principal;
@@ -57,6 +58,8 @@ pub(super) struct Builder<'f> {
     pub(super) arrivals: VecDeque<Arrival>,
     /// The answers of programs to inquiries of guardrails.
     pub(super) looked: Vec<GuardrailReply>,
+    /// The longest lifetime of new grants; `None` if what is asked for is not longer.
+    pub(super) longest_grant: Option<Duration>,
     /// Whether the result that is recorded came too late to have an effect.
     pub(super) is_late: bool,
     /// The grants that may cover the run's calls, including those of this transition.
@@ -92,6 +95,7 @@ impl<'f> Builder<'f> {
             answers: VecDeque::new(),
             arrivals: VecDeque::new(),
             looked: Vec::new(),
+            longest_grant: None,
             is_late: false,
             grants: Vec::new(),
             given: Vec::new(),

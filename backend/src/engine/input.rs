@@ -35,8 +35,7 @@ pub struct Launch {
     /// User, tenant, session and metadata of the run, which templates see as `context`.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
-    /// Whether decisions leave the members of `context.metadata` that are given here unchanged. False in launches from
-    /// before this rule, so that their runs are replayed as they went.
+    /// Whether decisions leave the given `context.metadata` unchanged. False in launches from before this rule.
     #[serde(default)]
     pub keeps_metadata: bool,
     /// The user who starts the run.
@@ -66,6 +65,9 @@ pub enum Input {
         /// The answers of programs that guardrails asked about the decision.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         looked: Vec<GuardrailReply>,
+        /// The longest lifetime of its grants by the settings; `None` if the request's own are not longer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        longest_grant_ms: Option<u64>,
     },
     /// A model answered.
     ModelAnswered {
@@ -240,7 +242,7 @@ impl Input {
 
     /// Creates a [`Self::Decide`], before guardrails have asked any program about it.
     pub fn decide(review: ReviewId, by: Principal, via: Via, request: DecisionRequest) -> Self {
-        Self::Decide { review, by, via, request: Box::new(request), looked: Vec::new() }
+        Self::Decide { review, by, via, request: Box::new(request), looked: Vec::new(), longest_grant_ms: None }
     }
 
     /// Returns the review that the input names.

@@ -63,6 +63,8 @@ pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use view::{given_out, report, run as view, summary};
 pub use work::{HandlerRequest, ModelRequest, ToolRequest, ToolSpec, Work, of as work};
 
+use std::time::Duration;
+
 use builder::Builder;
 use shared::access::Principal;
 use shared::decision::DecisionRequest;
@@ -150,8 +152,9 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         return builder.record_late(task, &input);
     }
     match input {
-        Input::Decide { review, by, via, request, looked } => {
+        Input::Decide { review, by, via, request, looked, longest_grant_ms } => {
             builder.looked = looked;
+            builder.longest_grant = longest_grant_ms.map(Duration::from_millis);
             builder.decide(review, &by, via, *request)
         }
         Input::GuardrailsAnswered { task, looked, .. } => builder.guardrails_answered(task, looked),

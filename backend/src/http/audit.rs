@@ -97,7 +97,10 @@ async fn export(caller: Caller, request: Request) -> Result<Response> {
 fn not_begun(error: ExportError) -> Refused {
     match error {
         ExportError::Store(error) => error.into(),
-        error => Problem { retry_after: Some(5), ..Problem::new(Code::Unavailable) }.detail(error.to_string()).into(),
+        error => {
+            let retry_after = matches!(error, ExportError::Unexplained).then_some(5);
+            Problem { retry_after, ..Problem::new(Code::Unavailable) }.detail(error.to_string()).into()
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::Request;
@@ -20,10 +19,11 @@ use super::problem::Result;
 /// Counts a write of the caller, who will also pay for its size; `429` if the budget is used up. Does nothing for
 /// requests that are not counted.
 pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Principal) -> Result<()> {
-    let Some(costs) = parts.extensions.get::<Arc<Costs>>() else { return Ok(()) };
-    let uptime = state.clock.uptime();
-    state.edge.budgets.admit(caller, costs.announced, uptime)?;
-    let _ = costs.payer.set((caller.clone(), uptime));
+    // A reservation ends once, so it must not be made again if the caller is looked up again.
+    let costs = parts.extensions.get::<Arc<Costs>>().filter(|costs| costs.payer.get().is_none());
+    let Some(costs) = costs else { return Ok(()) };
+    state.edge.budgets.admit(caller, costs.announced, state.clock.uptime())?;
+    let _ = costs.payer.set(caller.clone());
     Ok(())
 }
 
@@ -37,8 +37,8 @@ pub(super) struct Bill {
 
 /// What a request costs, as an extension of it.
 struct Costs {
-    /// The caller, and the uptime at which they were admitted; empty until then.
-    payer: OnceLock<(Principal, Duration)>,
+    /// The caller; empty until they were admitted.
+    payer: OnceLock<Principal>,
     /// The most bytes that the body may have.
     announced: u64,
     /// The bytes of the body that have been read.
@@ -77,10 +77,10 @@ impl Bill {
 impl Drop for Bill {
     fn drop(&mut self) {
         let Self { state, costs, bytes } = self;
-        let Some((payer, since)) = costs.payer.get() else { return };
+        let Some(payer) = costs.payer.get() else { return };
         // What was read before the client hung up may be written nevertheless.
         let bytes = bytes.unwrap_or_else(|| costs.read());
-        state.edge.budgets.settle(payer, costs.announced, bytes, *since, state.clock.uptime());
+        state.edge.budgets.settle(payer, costs.announced, bytes, state.clock.uptime());
     }
 }
 

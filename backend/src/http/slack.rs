@@ -159,9 +159,10 @@ async fn decide(
     let mut principal = person.principal(None);
     principal.stands_for = state.store.standing(&person).await?.stands_for;
     let (budgets, uptime) = (&state.edge.budgets, state.clock.uptime());
-    if let Err(problem) = budgets.admit(&principal, bytes, uptime) {
+    if let Err(problem) = budgets.admit(&principal, 0, uptime) {
         return Ok(refused(notifications, review, &problem));
     }
+    budgets.settle(&principal, 0, bytes, uptime);
     let input = Input::decide(review, principal.clone(), Via::Slack, press.request(&shown));
     let operation = store::Operation::Review { review, input: Box::new(input) };
     let change = Change { by: Some(Actor::of(principal.clone())), key, operation };

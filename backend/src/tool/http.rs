@@ -1,6 +1,6 @@
 //! HTTP tools: sends a request as it was recorded, with its secrets inserted.
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::Value;
 use shared::definition::ToolKind;
@@ -17,6 +17,8 @@ use crate::ssrf::{Cause, Clients, cause};
 
 /// The maximum length of the quoted part of a refusal's body, in characters.
 const MAX_DETAIL: usize = 500;
+/// The maximum length of the quoted target of a redirect, in bytes.
+const MAX_LOCATION: usize = 200;
 
 /// The client for HTTP tools.
 pub(super) struct Http {
@@ -50,14 +52,21 @@ impl Http {
         let is_json = is_json(&response);
         let retry_after = retry_after(response.headers()).map(Span);
         if !status.is_success() {
+            let location = self.location(&response);
             let body = http_client::beginning(response, MAX_RESULT).await;
-            return Err(TaskFailure { retry_after, ..refusal(status, &body, only_reads) });
+            return Err(TaskFailure { retry_after, ..refusal(status, location.as_deref(), &body, only_reads) });
         }
         let body = http_client::whole(response, MAX_RESULT).await.map_err(|error| unreached(&error))?;
         body.ok_or_else(|| TOO_LARGE.to_owned()).and_then(|body| value(&body, is_json)).map_err(|why| {
             // A safe method (RFC 9110, 9.2.1) has no effect, so it may simply be called again.
             if only_reads { failed(format!("the result is {why}"), false) } else { unusable(why) }
         })
+    }
+
+    /// Returns the beginning of the address to which a response redirects. Its secrets are masked here, before it is cut.
+    fn location(&self, response: &Response) -> Option<String> {
+        let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
+        Some(self.secrets.mask_beginning(&String::from_utf8_lossy(location.as_bytes()), MAX_LOCATION))
     }
 }
 
@@ -139,13 +148,16 @@ pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, String> {
     Ok(parsed.unwrap_or_else(|| Value::String(String::from_utf8_lossy(body).into_owned())))
 }
 
-fn refusal(status: StatusCode, body: &[u8], only_reads: bool) -> TaskFailure {
+fn refusal(status: StatusCode, location: Option<&str>, body: &[u8], only_reads: bool) -> TaskFailure {
     let retryable = matches!(status.as_u16(), 408 | 429 | 500..=599);
-    // A server that reports a client error has done nothing. One that reports a server error may have acted before it
-    // failed, and one that redirects may have acted and name where the result is.
-    let may_have_acted = status.is_server_error() || (status.is_redirection() && !only_reads);
+    // A server that reports a client error has done nothing, nor has one that asks for the same request elsewhere (307,
+    // 308) or reports that nothing has changed (304). One that reports a server error may have acted before it failed,
+    // and one that redirects otherwise may have acted and name where the result is.
+    let leads_on = status.is_redirection() && !matches!(status.as_u16(), 304 | 307 | 308);
+    let may_have_acted = status.is_server_error() || (leads_on && !only_reads);
     let tell = if may_have_acted { uncertain } else { failed };
-    tell(http_client::refusal(status, body, MAX_DETAIL), retryable)
+    let to = location.map(|location| format!(" (redirects to {location})")).unwrap_or_default();
+    tell(http_client::refusal(status, body, MAX_DETAIL) + &to, retryable)
 }
 
 /// Converts an error without a complete response to a failure. Unless the request failed before it was connected, it

@@ -95,6 +95,10 @@ async fn a_refusal_tells_its_status_and_never_a_secret() {
         ("GET", 302, false, false),
         // Servers answer so when they have made what was posted.
         ("POST", 303, false, true),
+        // These ask for the same request elsewhere, or report that nothing has changed.
+        ("POST", 304, false, false),
+        ("POST", 307, false, false),
+        ("POST", 308, false, false),
         ("GET", 404, false, false),
         ("GET", 408, true, false),
         ("GET", 429, true, false),
@@ -103,7 +107,7 @@ async fn a_refusal_tells_its_status_and_never_a_secret() {
     for (method, status, retryable, uncertain) in statuses {
         let server = MockServer::start().await;
         let answer = ResponseTemplate::new(status)
-            .insert_header("location", "/elsewhere")
+            .insert_header("location", "/elsewhere/s3cr3t%2Fvalue")
             .insert_header("retry-after", "7")
             .set_body_string(format!("no s3cr3t/value s3cr3t%2Fvalue {}", "x".repeat(5000)));
         Mock::given(path("/s3cr3t/value")).respond_with(answer).expect(1).mount(&server).await;
@@ -111,6 +115,8 @@ async fn a_refusal_tells_its_status_and_never_a_secret() {
         let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
         assert_eq!((failure.retryable, failure.uncertain), (retryable, uncertain), "{failure:?}");
         assert!(failure.message.starts_with(&format!("HTTP {status}")), "{failure:?}");
+        let is_redirect = (300..400).contains(&status);
+        assert_eq!(failure.message.contains("redirects to /elsewhere/***"), is_redirect, "{failure:?}");
         assert_eq!(failure.retry_after, Some(Span::secs(7)));
         assert!(failure.message.len() < 600 && !failure.message.contains("s3cr3t"), "{failure:?}");
     }

@@ -72,6 +72,7 @@ impl<'f> Builder<'f> {
         arguments: JsonMap,
     ) -> Grant {
         let call = self.calls_asked(review.id).find(|call| call.id == action.id).cloned();
+        let lifetime = self.longest_grant.map_or_else(|| remember.span(), |longest| remember.span().min(longest));
         Grant {
             id: GrantId(self.ids.uuid()),
             tool: tool_at(review.node.as_ref(), &action.name),
@@ -86,7 +87,7 @@ impl<'f> Builder<'f> {
             review_id: review.id,
             given_by: by.username.clone(),
             given_at: self.now,
-            expires_at: self.now.after(remember.span()),
+            expires_at: self.now.after(lifetime),
         }
     }
 

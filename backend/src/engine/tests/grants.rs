@@ -70,6 +70,24 @@ fn what_was_allowed_for_the_run_is_not_asked_again_and_stands_on_the_record() {
 }
 
 #[test]
+fn the_settings_limit_a_grant_and_the_record_has_the_hash_of_the_request_as_it_was_sent() {
+    let mut play = Play::start(DEPLOY, json!({}));
+    deploy(&mut play, "staging", "web");
+    let review = play.review();
+    let remember = Some(Remember { scope: GrantScope::Flow, for_ms: None, arguments: Vec::new() });
+    let request = request(&review, answer_actions([("c1-1", ActionDecision::Approve { remember })]));
+    let sent = digest::of_request(&request);
+    let mut input = Input::decide(review.id, ana(), Via::Human, request);
+    if let Input::Decide { longest_grant_ms, .. } = &mut input {
+        *longest_grant_ms = Some(60_000);
+    }
+    play.apply(input);
+    let grant = &play.snapshot.grants[0].grant;
+    assert_eq!(grant.expires_at.since(grant.given_at), Duration::from_mins(1));
+    assert_eq!(play.past(review.id).decisions[0].sent, Some(sent));
+}
+
+#[test]
 fn a_grant_allows_no_more_than_its_giver_may_now() {
     let mut play = Play::start(DEPLOY, json!({}));
     deploy(&mut play, "staging", "web");

@@ -123,7 +123,8 @@ fn an_answer_counts_for_what_was_asked_and_for_nothing_else() {
     }
     let edit = ActionDecision::Edit { arguments: object(json!({ "command": "falcon" })) };
     let request = Box::new(request(&review, answer_actions([("c1-1", edit)])));
-    let other = Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked: asked };
+    let other =
+        Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked: asked, longest_grant_ms: None };
     assert!(matches!(play.try_apply_once(other), Err(Refusal::Unasked { .. })));
 }
 
@@ -249,7 +250,14 @@ fn two_calls_that_are_alike_are_two_questions() {
     let answers = [GuardrailAnswer::Allows, GuardrailAnswer::Objects { reason: None }];
     let looked = GuardrailReply::all(&inquiries, answers.to_vec());
     let request = Box::new(request(&review, all));
-    play.apply(Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked });
+    play.apply(Input::Decide {
+        review: review.id,
+        by: ana(),
+        via: Via::Human,
+        request,
+        looked,
+        longest_grant_ms: None,
+    });
     let vetoes = play.past(review.id).resolution.as_ref().unwrap().vetoes.clone();
     assert_eq!(vetoes.iter().map(|veto| veto.action.as_deref()).collect::<Vec<_>>(), [Some("c1-2")]);
 }

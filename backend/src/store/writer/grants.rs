@@ -77,17 +77,19 @@ impl Group {
 }
 
 /// Limits the lifetimes of the grants that a decision wants to give by the settings: a default that is longer is
-/// shortened, and a longer wish is refused.
+/// shortened, and a longer wish is refused. The request remains as it was sent, because the record has its hash.
 pub(super) fn limit(input: &mut Input, longest: Duration) -> Result<(), Refusal> {
-    let Input::Decide { request, .. } = input else { return Ok(()) };
-    let Verdict::Actions { decisions, .. } = &mut request.verdict else { return Ok(()) };
+    let Input::Decide { request, longest_grant_ms, .. } = input else { return Ok(()) };
+    let Verdict::Actions { decisions, .. } = &request.verdict else { return Ok(()) };
     let mut mistakes = Vec::new();
     for (id, decision) in decisions {
         let ActionDecision::Approve { remember: Some(remember) } = decision else { continue };
-        if remember.for_ms.is_none() && remember.span() > longest {
-            remember.for_ms = u64::try_from(longest.as_millis()).ok();
+        let mut lifetime = remember.span();
+        if remember.for_ms.is_none() && lifetime > longest {
+            *longest_grant_ms = u64::try_from(longest.as_millis()).ok();
+            lifetime = longest;
         }
-        if remember.span().is_zero() || remember.span() > longest {
+        if lifetime.is_zero() || lifetime > longest {
             let place = pointer(["verdict", "decisions", id, "remember", "for_ms"]);
             let message = format!("must be more than zero, and at most {} ms", longest.as_millis());
             mistakes.push(Mistake::new(place, "limit", message));
@@ -122,18 +124,22 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_time_of_a_grant_is_shortened_to_the_longest_one_and_a_longer_wish_is_refused() {
+    fn the_usual_time_of_a_grant_is_limited_to_the_longest_one_and_a_longer_wish_is_refused() {
         let hour = Duration::from_hours(1);
-        for (asked, longest, given) in [
+        for (asked, longest, limited) in [
             (None, USUAL, Some(None)),
             (None, hour, Some(Some(3_600_000))),
-            (Some(3_600_000), hour, Some(Some(3_600_000))),
+            (Some(3_600_000), hour, Some(None)),
             (Some(3_600_001), hour, None),
             (Some(0), hour, None),
+            (None, Duration::ZERO, None),
         ] {
-            let mut input = approval(asked);
-            let limited = limit(&mut input, longest).ok().map(|()| input);
-            assert_eq!(limited, given.map(approval), "{asked:?} within {longest:?}");
+            let (mut input, mut expected) = (approval(asked), approval(asked));
+            if let Input::Decide { longest_grant_ms, .. } = &mut expected {
+                *longest_grant_ms = limited.flatten();
+            }
+            let result = limit(&mut input, longest).ok().map(|()| input);
+            assert_eq!(result, limited.map(|_| expected), "{asked:?} within {longest:?}");
         }
     }
 }
