@@ -19,8 +19,8 @@ impl Builder<'_> {
         asks && matches!(said, CheckedVerdict::Node(NodeVerdict::Accept(option)) if option.id == PAUSE)
     }
 
-    /// Pauses a question, without a time limit. The next revision of its review records who did so. Votes are not
-    /// counted at a checkpoint, since people may answer it in words.
+    /// Pauses a question, without a time limit. The next revision of its review records who did so. One person
+    /// decides a checkpoint, so there are no votes.
     pub(super) fn pause(&mut self, id: ReviewId, decision: &Decision) -> Option<()> {
         self.merge_metadata(&decision.metadata);
         let question = self.state.question_mut(id)?;

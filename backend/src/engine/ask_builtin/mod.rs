@@ -260,7 +260,7 @@ pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
                 .to_owned())
         }
         Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {
-            Err("free text beside an answer cannot be decided by votes: leave `policy` out".to_owned())
+            Err("escalations, checkpoints and handoffs are decided by one person: leave `policy` out".to_owned())
         }
         Ask::Approval(approval) if !approval.alternatives.is_empty() => {
             Err("if several people decide, a vote for an alternative would count as an approval: leave \

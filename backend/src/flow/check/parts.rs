@@ -1,6 +1,6 @@
 //! Checks each part of a flow on its own: limits, models, tool names, and unsupported settings.
 
-use shared::definition::{Agent, Failure, GateSetting, Node, Tool, ToolKind};
+use shared::definition::{Agent, Builtin, Failure, GateSetting, Node, Tool, ToolKind};
 use shared::error::pointer;
 
 use super::{Checker, gates, guardrails, handlers, policy, timers, values};
@@ -106,7 +106,13 @@ fn asks<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
         );
     }
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &tool.reviewers);
-    policy::numbers(checker, &format!("{base}/policy"), &tool.policy);
+    let path = format!("{base}/policy");
+    policy::numbers(checker, &path, &tool.policy);
+    let is_decided_by_one =
+        matches!(tool.kind, ToolKind::Builtin(Builtin::Escalate | Builtin::Checkpoint | Builtin::Handoff));
+    if is_decided_by_one && !tool.policy.is_first() {
+        checker.invalid(&path, "escalations, checkpoints and handoffs are decided by one person: leave `policy` out");
+    }
     timers::of_tool(checker, base, tool);
 }
 
