@@ -63,11 +63,23 @@ impl Http {
         })
     }
 
-    /// Returns the beginning of the address to which a response redirects. Its secrets are masked here, before it is cut.
+    /// Returns the beginning of the address to which a response redirects, without what may be a credential that the
+    /// server has made. Secrets are masked before it is cut.
     fn location(&self, response: &Response) -> Option<String> {
         let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
-        Some(self.secrets.mask_beginning(&String::from_utf8_lossy(location.as_bytes()), MAX_LOCATION))
+        let shown = without_credentials(&String::from_utf8_lossy(location.as_bytes()));
+        Some(self.secrets.mask_beginning(&shown, MAX_LOCATION))
     }
+}
+
+/// Removes the user, the password, the query and the fragment from an address.
+fn without_credentials(address: &str) -> String {
+    let end = address.find(['?', '#']);
+    let path = &address[..end.unwrap_or(address.len())];
+    let cut = if end.is_some() { "?…" } else { "" };
+    let Some((scheme, rest)) = path.split_once("//") else { return format!("{path}{cut}") };
+    let host = rest.split('/').next().unwrap_or_default().rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}//{}{cut}", &rest[host..])
 }
 
 /// A request with its secrets inserted. Error messages about it never contain secrets.
