@@ -227,14 +227,18 @@ impl Selection {
     /// are selected again if they can be decided again, for example after an undo, unless there are too many. A choice for an older revision is
     /// dropped: what was chosen was something else.
     pub fn follow(&mut self, on_page: bool, open: impl Fn(ReviewId) -> Option<u32>) {
-        let mut room = MOST - self.ticked().count().min(MOST);
-        for one in &mut self.all {
-            let revision = open(one.id).filter(|_| one.ticked || room > 0);
+        let mut again = Vec::new();
+        for (index, one) in self.all.iter_mut().enumerate() {
+            let revision = open(one.id);
             if revision.is_some() && !one.ticked {
-                room -= 1;
+                again.push(index);
             }
-            one.ticked = revision.is_some();
+            one.ticked &= revision.is_some();
             one.choice.take_if(|choice| revision != Some(choice.revision));
+        }
+        let room = MOST.saturating_sub(self.ticked().count());
+        for index in again.into_iter().take(room) {
+            self.all[index].ticked = true;
         }
         if !on_page {
             self.all.retain(|one| one.ticked);
