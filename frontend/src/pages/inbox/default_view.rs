@@ -60,7 +60,7 @@ pub fn use_filter(untouched: impl Fn() -> bool + 'static, replace: Callback<Revi
         let waits = ahead.get_untracked().is_some() && is_at(&ReviewQuery::default());
         let is_shown = waits || is_at(&opened.clone().unwrap_or_default());
         if opens && now != opened && is_shown && untouched() {
-            ahead.set(None);
+            ahead.set(now.clone().filter(|_| waits));
             replace.try_run(now.unwrap_or_default());
         }
     });
