@@ -5,6 +5,7 @@ use shared::definition::{ChoiceKind, OnTimeout};
 use shared::review::{AskedBy, Review, ReviewKind, ReviewOption};
 
 use super::action_words;
+use super::sentences::quoted;
 
 /// Who receives the decision on a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +82,14 @@ pub fn note_label(review: &Review, beside: bool) -> String {
 /// The effect of an option, in a sentence. The consequences of the review are mentioned only for the first option that
 /// accepts.
 pub fn of_option(review: &Review, option: &ReviewOption) -> String {
+    let does = without_message(review, option);
+    match &option.message {
+        Some(message) if !does.ends_with(&quoted(message)) => format!("{does} Sent with it: {}", quoted(message)),
+        _ => does,
+    }
+}
+
+fn without_message(review: &Review, option: &ReviewOption) -> String {
     if let Some(description) = &option.description {
         return description.clone();
     }
@@ -240,6 +249,9 @@ mod tests {
         let described = asked("checkpoint", AGENT, described);
         assert_eq!(of_option(&described, &described.options[0]), "It waits.");
         let mut program = described;
+        program.options[0].message = Some("Wait for legal.".to_owned());
+        assert_eq!(of_option(&program, &program.options[0]), "It waits. Sent with it: “Wait for legal.”");
+        program.options[0].message = None;
         (program.run_id, program.options[0].description) = (None, None);
         assert_eq!(of_option(&program, &program.options[0]), "mia gets this answer.");
         assert_eq!(of_text(&asked("clarification", AGENT, json!({}))), "The agent gets your answer and continues.");
