@@ -185,6 +185,9 @@ fn render(review: &Review) -> String {
             text::line(&option.label),
             option.kind.as_str()
         );
+        for more in option.description.iter().chain(&option.message) {
+            all.push_str(&text::barred(more));
+        }
     }
     for comment in &review.comments {
         let _ = write!(all, " {} said at {}:\n{}", comment.by, time(comment.at), text::barred(&comment.text));
