@@ -1,5 +1,7 @@
 //! A database with a person who has left traces everywhere, and with others.
 
+use std::time::Duration;
+
 use serde_json::json;
 use shared::JsonMap;
 use shared::access::{Involvement, Principal};
@@ -15,6 +17,7 @@ use crate::audit::tests::support as audit;
 use crate::clock::{Clock as _, Moment, SystemClock};
 use crate::engine::Input;
 use crate::erasure::Eraser;
+use crate::erasure::eraser::Reached;
 use crate::store::{
     Actor, Change, ChosenNotifications, CommitError, Committed, Credential, CredentialKind, IdempotencyKey,
     NewCredential, NewFlow, NewUserRecord, Operation, ProviderAccount, RefusedSignIn, SessionClient, Store, UserChange,
@@ -250,6 +253,19 @@ impl World {
             Committed::User { user } => Ok(*user),
             other => panic!("an erasure answers a person, not {other:?}"),
         }
+    }
+
+    /// Erases until nothing is left. A pass waits for entries that are not sealed yet, and on PostgreSQL entries can be
+    /// sealed only once no older transaction of the cluster is open.
+    pub async fn erase_all(&mut self) {
+        for _ in 0..100 {
+            self.record.seal_all().await;
+            if self.eraser().pass(u64::MAX).await.expect("erases") == Reached::End {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("the erasure does not end");
     }
 
     /// Returns the tables that contain a trace of the person.
