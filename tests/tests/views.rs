@@ -159,7 +159,7 @@ async fn a_view_of_what_is_gone_finds_nothing() -> BrowserResult<()> {
     browser.driver.find(By::Css("a[href='/runs']")).await?.click().await?;
     wait_for_address(&browser.driver, "/runs").await;
     browser.driver.find(By::Css("a[href='/inbox']")).await?.click().await?;
-    wait_for_address(&browser.driver, "/inbox?flow=gone&role=nobody").await;
+    wait_for_address(&browser.driver, "/inbox?role=nobody&flow=gone").await;
     wait_for_text(&browser.driver, "No matches").await;
     browser.driver.back().await?;
     wait_for_address(&browser.driver, "/runs").await;
