@@ -188,7 +188,7 @@ fn a_tool_that_asks_people_says_whom_and_no_other_does() {
     let fine = "builtin: ask_human, description: Ask., reviewers: { roles: [x] }, severity: high, timeout: 1h, on_timeout: { escalate: boss, extend: 2h, then: error }";
     expect(&flow(fine), &[]);
     expect(&flow("builtin: ask_human, parameters: { type: object }"), &[("4:28 FLOW_INVALID", "are fixed")]);
-    expect(&flow("builtin: escalate, policy: majority"), &[("4:27 FLOW_INVALID", "decided by one person")]);
+    expect(&flow("builtin: escalate, policy: majority"), &[("4:35 FLOW_INVALID", "decided by one person")]);
     expect(&flow("builtin: request_edit, on_timeout: { goto: a }"), &[("4:31 FLOW_INVALID", "cannot go to a node")]);
     expect(
         &flow("builtin: sleep, reviewers: { roles: [x] }, severity: low"),
