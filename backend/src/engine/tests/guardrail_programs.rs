@@ -55,6 +55,12 @@ fn start(gate: &str, more: &str, on_error: &str) -> Play {
     Play::start(&source, json!({}))
 }
 
+/// A decision of Ana about which the guardrails' programs were asked.
+fn decision(review: &Review, request: DecisionRequest, looked: Vec<GuardrailReply>) -> Input {
+    let request = Box::new(request);
+    Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked, longest_grant_ms: None }
+}
+
 fn run(play: &mut Play, command: &str) {
     play.model("serve", calls([("shell", json!({ "command": command }))]));
 }
@@ -122,9 +128,7 @@ fn an_answer_counts_for_what_was_asked_and_for_nothing_else() {
         asked.extend(inquiries.iter().map(|inquiry| GuardrailReply::new(inquiry, GuardrailAnswer::Allows)));
     }
     let edit = ActionDecision::Edit { arguments: object(json!({ "command": "falcon" })) };
-    let request = Box::new(request(&review, answer_actions([("c1-1", edit)])));
-    let other =
-        Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked: asked, longest_grant_ms: None };
+    let other = decision(&review, request(&review, answer_actions([("c1-1", edit)])), asked);
     assert!(matches!(play.try_apply_once(other), Err(Refusal::Unasked { .. })));
 }
 
@@ -249,15 +253,7 @@ fn two_calls_that_are_alike_are_two_questions() {
     };
     let answers = [GuardrailAnswer::Allows, GuardrailAnswer::Objects { reason: None }];
     let looked = GuardrailReply::all(&inquiries, answers.to_vec());
-    let request = Box::new(request(&review, all));
-    play.apply(Input::Decide {
-        review: review.id,
-        by: ana(),
-        via: Via::Human,
-        request,
-        looked,
-        longest_grant_ms: None,
-    });
+    play.apply(decision(&review, request(&review, all), looked));
     let vetoes = play.past(review.id).resolution.as_ref().unwrap().vetoes.clone();
     assert_eq!(vetoes.iter().map(|veto| veto.action.as_deref()).collect::<Vec<_>>(), [Some("c1-2")]);
 }

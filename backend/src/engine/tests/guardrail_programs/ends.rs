@@ -88,15 +88,7 @@ fn a_decision_that_was_asked_about_while_its_run_was_cancelled_has_no_effect() {
     };
     play.apply(Input::Cancel { by: person("dev", &[]), reason: None });
     let looked = GuardrailReply::all(&inquiries, vec![GuardrailAnswer::Allows]);
-    let request = Box::new(approved);
-    let late = play.try_apply(Input::Decide {
-        review: review.id,
-        by: ana(),
-        via: Via::Human,
-        request,
-        looked,
-        longest_grant_ms: None,
-    });
+    let late = play.try_apply(decision(&review, approved, looked));
     assert!(matches!(&late, Err(Refusal::ReviewResolved(over)) if over.status == ReviewStatus::Withdrawn), "{late:?}");
     assert!(play.tasks.is_empty());
 }
@@ -116,14 +108,7 @@ fn a_decision_is_asked_about_until_its_deadline_and_the_refusal_names_what_was_a
     assert_eq!(until, Some(deadline));
     play.now = deadline;
     let looked = GuardrailReply::all(&inquiries, vec![GuardrailAnswer::Allows]);
-    let input = Input::Decide {
-        review: review.id,
-        by: ana(),
-        via: Via::Human,
-        request: Box::new(approved),
-        looked,
-        longest_grant_ms: None,
-    };
+    let input = decision(&review, approved, looked);
     let refused = play.try_apply(input).unwrap().expect("the timer has won").after_asking(until, &inquiries);
     assert_eq!(play.past(review.id).status, ReviewStatus::Expired);
     let told = refused.to_string();
