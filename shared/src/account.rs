@@ -9,6 +9,7 @@ use crate::time::Timestamp;
 pub const MIN_PASSWORD: usize = 12;
 
 /// The body of `POST /api/v1/session`: a username with a password, or the one-time secret of a link.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected {username, password} or {token}")]
@@ -21,7 +22,6 @@ pub enum LoginRequest {
         /// `429` for some seconds.
         password: String,
         /// The code of their second factor, or a recovery code, if they have a second factor.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
     },
     /// A login with the one-time secret of a link.
@@ -30,7 +30,6 @@ pub enum LoginRequest {
         /// day at the latest.
         token: String,
         /// The code of their second factor, or a recovery code, if they have a second factor.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
     },
 }
@@ -54,6 +53,7 @@ pub struct NewPassword {
 }
 
 /// A session, as the person sees it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionInfo {
@@ -67,13 +67,10 @@ pub struct SessionInfo {
     /// The time of its last use, accurate to some minutes.
     pub last_used_at: Timestamp,
     /// The time at which it ends if it is not used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The address of the login.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// The browser of the login.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 

@@ -41,6 +41,7 @@ pub const DEFAULT_LIMIT: u32 = 50;
 pub const MAX_LIMIT: u32 = 200;
 
 /// A user, as everyone may see them.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
@@ -48,10 +49,8 @@ pub struct User {
     /// pseudonym replaces it.
     pub username: Username,
     /// The display name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// The e-mail address; only admins and the person see it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// System roles and the organisation's own.
     pub roles: Vec<String>,
@@ -65,7 +64,6 @@ pub struct User {
     pub single_sign_on: bool,
     /// The member ID in Slack, whose button presses count as this person's; only in `GET /api/v1/users`, and in the answer
     /// to a change of the person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slack_user_id: Option<String>,
     /// The people they currently stand in for; only in `/api/v1/me` and in the answer to a login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -89,6 +87,7 @@ pub struct Erasure {
 }
 
 /// The body of `POST /api/v1/users`.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewUser {
@@ -97,10 +96,8 @@ pub struct NewUser {
     /// 12 to 128 characters; common or easily guessed passwords are refused.
     pub password: String,
     /// The display name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// The e-mail address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// System roles and the organisation's own.
     #[serde(default)]
@@ -108,32 +105,28 @@ pub struct NewUser {
 }
 
 /// `PATCH /api/v1/users/{username}`: omitted members stay as they are.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct UserPatch {
     /// A new password; ends all sessions, tokens and login links of the person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
     /// The display name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// The e-mail address.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// All of their new roles.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
     /// Whether they may log in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
     /// The member ID in Slack, such as `U024BE7LH`; empty: removes it. `409` if it is another person's. A token may not
     /// change it, and nobody sets their own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub slack_user_id: Option<String>,
 }
 
 /// A token for programs, without its secret.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
@@ -148,10 +141,8 @@ pub struct Token {
     /// The time of its creation.
     pub created_at: Timestamp,
     /// The time at which it expires; missing: never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The secret; only in the answer that created it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
 
@@ -171,6 +162,7 @@ pub struct NewToken {
 
 /// A version of a flow. `D` is the part of its definition that is read: the console needs little of it, and would
 /// otherwise load the code that reads everything.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "FlowVersion"))]
@@ -183,24 +175,18 @@ pub struct FlowVersion<D = Flow> {
     /// The title of the flow.
     pub title: String,
     /// The description of the flow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of its input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// The parsed flow; omitted in lists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Box<D>>,
     /// The file as it was saved; omitted in lists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// `sha256:` of the source.
     pub digest: String,
     /// The graph of the flow; omitted in lists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
     /// The person who saved it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_by: Option<Username>,
     /// The time at which this version was saved.
     pub saved_at: Timestamp,
@@ -282,76 +268,61 @@ pub struct Decided {
 }
 
 /// The query of `GET /api/v1/runs`, which lists runs newest first; a run must match every filter.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct RunQuery {
     /// Only runs with this status.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
     /// Only failed runs that a decision or a deadline stopped, as the flow says.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
     /// Only for this flow.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
     /// The most rows of the page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// The cursor at which the page begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
 /// `GET /api/v1/log`: ascending.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct LogQuery {
     /// Only for this run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Only entries after this cursor; `end`: no entries, only the current cursor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// The most rows of the page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
 /// `GET /api/v1/audit`: newest first.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct AuditQuery {
     /// Only entries at this time or later.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
     /// Only entries before this time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
     /// Only entries of this person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// Only entries of this kind, such as `review.resolved`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Only these acts on reviews ([`crate::log::ReviewAct`]), separated by commas.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub act: Option<String>,
     /// Only for this run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Only for this review.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<String>,
     /// Words to search for in the entry.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
     /// The most rows of the page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// The cursor at which the page begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

@@ -55,6 +55,7 @@ pub struct Comment {
 }
 
 /// The advice of a handler that passed the review on, or that decided it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
@@ -65,16 +66,13 @@ pub struct Advice {
     /// The time, on the server's clock.
     pub at: Timestamp,
     /// The verdict; none if it could not judge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Judgement>,
     /// The reason in its own words, or why it could not judge. It was written by a model or an external program, so it
     /// may be hostile.
     pub reason: String,
     /// The changes that it would make, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
     /// The answer of a program as it was sent; none if it could not judge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<ProgramAnswer>>,
 }
 

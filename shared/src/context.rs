@@ -5,18 +5,16 @@ use serde::{Deserialize, Serialize};
 use crate::JsonMap;
 
 /// The context of a run, which is kept through every pause.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Context {
     /// The end user.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// The customer or organisation, in the launching program's own terms; templates read it as `context.tenant`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// The end user's session, in the launching program's own terms; templates read it as `context.session`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Anything else; the metadata of decisions is merged into it.
     #[serde(serialize_with = "crate::user_data::members")]

@@ -66,6 +66,7 @@ pub enum Verdict {
 }
 
 /// An answer to one action.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -73,7 +74,6 @@ pub enum ActionDecision {
     /// Runs as asked.
     Approve {
         /// Also approves later calls of the tool.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         remember: Option<Remember>,
     },
     /// Runs with these arguments.
@@ -85,7 +85,6 @@ pub enum ActionDecision {
     /// Does not run; the agent is told so.
     Reject {
         /// The reviewer's reason, which the agent is told.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
     /// Does not run; this is the result.
@@ -98,7 +97,6 @@ pub enum ActionDecision {
         /// The `id` of an alternative in the action's `stakes`, or in those of the review if the action has none.
         alternative: String,
         /// An additional message.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
 }
@@ -143,37 +141,31 @@ pub struct DecisionRequest {
 
 /// The answer of a program that was asked as a handler: a whole decision (`verdict` and its companions), or yes or no
 /// (`approved`).
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct ProgramAnswer {
     /// The revision that the program saw. Required if it answers later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
     /// The digest that the program saw. Required if it answers later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The decision itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Changed values of editable items; with `verdict`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     #[serde(serialize_with = "crate::user_data::members")]
     pub edits: JsonMap,
     /// A comment for the audit log, and for the source step of a correction; with `verdict`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Metadata for the context of all later steps; with `verdict`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     #[serde(serialize_with = "crate::user_data::members")]
     pub metadata: JsonMap,
     /// Yes or no, instead of `verdict`: the first option that accepts or stops, or the same answer to every action.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<bool>,
     /// The reason; with `approved`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Changes before it takes effect; with `approved: true`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modifications: Option<Modifications>,
 }
 
@@ -185,6 +177,7 @@ impl ProgramAnswer {
 }
 
 /// Changes by a program to what it approves.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Modifications {
@@ -193,11 +186,9 @@ pub struct Modifications {
     #[serde(serialize_with = "crate::user_data::value")]
     pub tool_args: Option<JsonMap>,
     /// Values of editable items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "crate::user_data::value")]
     pub output: Option<JsonMap>,
     /// Additional instructions for the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
 }
 
@@ -215,13 +206,13 @@ pub struct Shown {
 }
 
 /// A recorded decision.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// The person who decided.
     pub by: Username,
     /// The person on whose behalf it was decided: the one who delegated the review, or an absent colleague.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<Username>,
     /// The time of the decision, on the server's clock.
     pub at: Timestamp,
@@ -232,11 +223,9 @@ pub struct Decision {
     /// The digest of that revision.
     pub digest: String,
     /// What the voter was shown, if their vote changed the content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Box<Shown>>,
     /// `sha256:` over the canonical JSON (RFC 8785) of the [`DecisionRequest`] as it was sent, without members that are
     /// null, empty or the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
     /// The decision itself.
     pub verdict: Verdict,
@@ -245,14 +234,12 @@ pub struct Decision {
     #[serde(serialize_with = "crate::user_data::members")]
     pub edits: JsonMap,
     /// A comment for the audit log; with a correction, the step that runs again is told it too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Metadata for the context.
     #[serde(default)]
     #[serde(serialize_with = "crate::user_data::members")]
     pub metadata: JsonMap,
     /// The grant that made the decision without asking; `by` gave it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantId>,
     /// The requests of the calls whose arguments it changes, by action id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -41,21 +41,19 @@ impl Deputyship {
 }
 
 /// The body of `POST /api/v1/deputies`. People name their own deputies; admins do so for others too.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewDeputy {
     /// The person who is away; default: the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<Username>,
     /// The deputy, who decides for them.
     pub deputy: Username,
     /// The start of the deputyship; default: now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
     /// The end of the deputyship, at most a year after `from`.
     pub until: Timestamp,
     /// The reason in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 

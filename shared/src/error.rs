@@ -124,6 +124,7 @@ impl Code {
 }
 
 /// RFC 9457 `application/problem+json`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
@@ -134,22 +135,17 @@ pub struct Problem {
     /// The error in a few words.
     pub title: String,
     /// The details of this error, and the remedy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Every error in the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Mistake>,
     /// With `review_resolved`: who resolved it, and how.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<Box<Resolution>>,
     /// With `review_resolved` and `revision_changed`: the review as it is now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Box<Review>>,
     /// With `run_archived`: where the run is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<Box<ArchivedRun>>,
     /// Seconds to wait, with `too_many_requests` and `unavailable`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
 }
 
@@ -200,16 +196,15 @@ impl std::fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 /// An error in a flow file, a form or a body.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mistake {
     /// The place, as a JSON pointer (RFC 6901); empty for the whole.
     pub path: String,
     /// The line in the source, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// The column in the source, from 1, in characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
     /// The kind of error: a [`FlowCode`] in its written form, or `invalid`, `required`, `unknown`, ….
     pub code: String,

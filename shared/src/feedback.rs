@@ -121,29 +121,24 @@ impl fmt::Display for Feedback {
 }
 
 /// `GET /api/v1/feedback`: newest first.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct FeedbackQuery {
     /// Only on this agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Only of this type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub feedback_type: Option<FeedbackType>,
     /// Only feedback that was given at this time or later.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Only on agents of this flow.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
     /// Only for this run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The most rows of the page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// The cursor at which the page begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

@@ -50,6 +50,7 @@ impl Remember {
 }
 
 /// A remembered approval for a tool.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grant {
@@ -58,7 +59,6 @@ pub struct Grant {
     /// The tool; in a called flow, the calls that lead to it come first: `check/publish`.
     pub tool: String,
     /// The agent whose calls it approves; none: calls of tool nodes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The values that arguments of these names must have; empty: any.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
@@ -66,7 +66,6 @@ pub struct Grant {
     pub arguments: JsonMap,
     /// `sha256:` of the values that the tool's templates read in addition to arguments, settings and secrets: a call
     /// with other values would send something else. None if they read nothing else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<String>,
     /// The index of the tool's gate that it opens.
     #[serde(default, skip_serializing_if = "is_first")]

@@ -7,16 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::definition::Effect;
 
 /// A warning of a guardrail about the content of a review, or about a decision before it is made.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
     /// The guardrail's name: a built-in one, such as `pii-redaction`, or one of the flow's own.
     pub guardrail: String,
     /// The action's id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
     /// The key of the edited value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The reason in words.
     pub reason: String,
@@ -36,16 +35,15 @@ impl fmt::Display for Warning {
 }
 
 /// A veto of a guardrail against something that was approved.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Veto {
     /// The guardrail's name: a built-in one, such as `code-safety`, or one of the flow's own.
     pub guardrail: String,
     /// The action's id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
     /// The key of the edited value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The reason in words.
     pub reason: String,

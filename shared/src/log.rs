@@ -179,6 +179,7 @@ pub struct Entry {
 }
 
 /// An event before it has a place in the log.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
@@ -187,13 +188,10 @@ pub struct Event {
     /// The time of the commit, on the server's clock.
     pub at: Timestamp,
     /// The run that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// The review that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review_id: Option<ReviewId>,
     /// The person or program that did it; none for the server itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Username>,
     /// The data as JSON: [`Event::read`] returns them typed.
     #[serde(default)]

@@ -11,13 +11,13 @@ use crate::time::Span;
 /// `POST /api/v1/reviews`: a question without a run of a flow. In addition to the members listed here, it has the
 /// parameters of the corresponding builtin tool: `request_approval`, `ask_human`, `request_edit`, `escalate`,
 /// `checkpoint` or `handoff`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NewReview {
     /// The kind of question, which determines the parameters.
     pub kind: AskedKind,
     /// A headline; default: the first sentence of the question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Who may decide; default: everyone with the system role reviewer.
     #[serde(default, skip_serializing_if = "Reviewers::is_empty")]
@@ -29,16 +29,12 @@ pub struct NewReview {
     #[serde(default, skip_serializing_if = "Policy::is_first")]
     pub policy: Policy,
     /// How long it waits; default: for ever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// What happens then; default: the default of the corresponding tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<AskedTimeout>,
     /// The context of the question; for a clarification, what the person should know to answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<AskedContext>,
     /// The URL to which the answer is also posted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback_url: Option<String>,
     /// The parameters of the tool.
     #[serde(flatten)]

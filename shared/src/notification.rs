@@ -61,6 +61,7 @@ pub struct Rule {
 }
 
 /// `GET` and `PUT /api/v1/notifications`: the settings of a person. By default, there are no notifications.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
@@ -69,10 +70,8 @@ pub struct Notifications {
     pub rules: Vec<Rule>,
     /// The member ID in Slack, such as `U024BE7LH`: messages go there, and its button presses count as this person's.
     /// Only an admin can set that of somebody else; people can remove theirs, and do so by settings without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub slack_user_id: Option<String>,
     /// The e-mail address; default: the address that an admin set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// The channels that this server has; read-only.
     pub available: Vec<Channel>,
@@ -103,6 +102,7 @@ pub enum DeliveryStatus {
 }
 
 /// A message to one receiver, for admins.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delivery {
@@ -117,7 +117,6 @@ pub struct Delivery {
     /// The review, if any.
     pub review_id: ReviewId,
     /// The run, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// The status of the delivery.
     pub status: DeliveryStatus,
@@ -127,7 +126,6 @@ pub struct Delivery {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joined: bool,
     /// The last error, or the reason why it was dropped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The time of its creation.
     pub created_at: Timestamp,
@@ -136,17 +134,15 @@ pub struct Delivery {
 }
 
 /// The query of `GET /api/v1/notifications/deliveries`, which lists deliveries newest first; admins only.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct DeliveryQuery {
     /// Only deliveries with this status; default: `given_up`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<DeliveryStatus>,
     /// The most rows of the page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// The cursor at which the page begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

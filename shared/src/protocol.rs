@@ -16,6 +16,7 @@ use crate::time::Timestamp;
 pub const SUBPROTOCOL: &str = "countersign.v1";
 
 /// A message of a client. The server reads it piece by piece, so that each error has its place.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -24,10 +25,8 @@ pub enum ClientMessage {
     /// Subscribes to entries; a later subscription replaces an earlier one.
     Subscribe {
         /// The last cursor that the client saw; none: a snapshot comes first.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Cursor>,
         /// `reviews`, `runs`, `run:<id>`, `inbox`; none: `reviews` and `runs`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         topics: Option<Vec<Topic>>,
     },
     /// Decides a review.

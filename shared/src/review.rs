@@ -54,6 +54,7 @@ pub enum ReviewStatus {
 }
 
 /// A question to people.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Review {
@@ -72,28 +73,20 @@ pub struct Review {
     /// The status of the review.
     pub status: ReviewStatus,
     /// The run that waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// The id of the run's flow; missing if a program asked over REST, without a run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowId>,
     /// The flow's title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow_title: Option<String>,
     /// The node that asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeId>,
     /// The visit of the node, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visit: Option<u32>,
     /// The item of a map that it is about, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// Who asks on its own initiative; none if the flow asks: at a human node, at a gate, or for a step taken over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<AskedBy>,
     /// The step that a correction runs again, with its visits and their limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
     /// A headline of one line, given by the flow or the asker, otherwise made from the prompt or the calls.
     pub title: String,
@@ -118,7 +111,6 @@ pub struct Review {
     #[serde(default)]
     pub policy: Policy,
     /// The number of negative votes that ends it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deny: Option<u32>,
     /// Whether votes are secret until the resolution.
     #[serde(default)]
@@ -130,10 +122,8 @@ pub struct Review {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub barred: Vec<Username>,
     /// The state of the votes, unless the first decision resolves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voting: Option<Voting>,
     /// Why currently no one can resolve it, for those who can help.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Whether its stored data cannot be read, so that no one can decide it; `problem` says why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -142,7 +132,6 @@ pub struct Review {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grantable: Vec<String>,
     /// The claim of the review; advisory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<Claim>,
     /// The delegations, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -151,10 +140,8 @@ pub struct Review {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
     /// The pause of the review: no deadline applies, and the only options are to continue or to end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<Paused>,
     /// The handler that is asked while people may already decide; none: only people are asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedHandler>,
     /// What guardrails would say about the current content. Decisions are not bound to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -166,7 +153,6 @@ pub struct Review {
     #[serde(default)]
     pub decisions: Vec<Decision>,
     /// The resolution of the review.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<Resolution>,
     /// The context of the run: user, tenant, session, metadata.
     #[serde(default)]
@@ -179,10 +165,8 @@ pub struct Review {
     /// The time at which it was requested.
     pub created_at: Timestamp,
     /// The time at which the timer decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// What the timer does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
     /// The roles to which it was escalated, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -273,13 +257,13 @@ pub struct Source {
 }
 
 /// A value that is shown.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Item {
     /// The state key.
     pub key: String,
     /// The label that people read instead of the key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The format in which it is shown.
     pub content_type: ContentType,
@@ -289,12 +273,12 @@ pub struct Item {
     /// Whether it is editable.
     pub editable: bool,
     /// JSON Schema of a changed value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "crate::user_data::value")]
     pub schema: Option<Value>,
 }
 
 /// An option of a review.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewOption {
@@ -305,13 +289,10 @@ pub struct ReviewOption {
     /// The label that people read.
     pub label: String,
     /// The message to the source step, or the reason why the run ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// A longer description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of the option's fields.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "crate::user_data::value")]
     pub fields: Option<Value>,
     /// Whether it is one of the alternatives.
@@ -338,6 +319,7 @@ pub enum ActionType {
 }
 
 /// An action that a gate holds back.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
@@ -349,23 +331,18 @@ pub struct Action {
     /// The tool's, agent's or strategy's name.
     pub name: String,
     /// The agent that requests it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The arguments, which are executed exactly as they are.
     #[serde(serialize_with = "crate::user_data::value")]
     pub arguments: JsonMap,
     /// The request exactly as the call sends it, with secrets by name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
     /// A description of what it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of the arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "crate::user_data::value")]
     pub schema: Option<Value>,
     /// The stakes of this action, if the review has several; the review's own stakes cover all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stakes: Option<Box<Stakes>>,
     /// The allowed answers.
     pub allowed_decisions: Vec<ActionKind>,

@@ -64,6 +64,7 @@ impl Ending {
 }
 
 /// A run without its large parts, for lists and the log.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
@@ -74,7 +75,6 @@ pub struct RunSummary {
     /// The flow's title when the run started.
     pub title: String,
     /// What its input is about, in a few words; none if that cannot be told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// The version of the flow.
     pub version: u32,
@@ -89,13 +89,11 @@ pub struct RunSummary {
     /// The time of the last change.
     pub updated_at: Timestamp,
     /// The time at which it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
     /// The number of pending reviews.
     #[serde(default)]
     pub pending_reviews: u32,
     /// The error, if it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
 }
 
@@ -118,6 +116,7 @@ pub struct ArchivedRun {
 }
 
 /// A complete run.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
@@ -135,7 +134,6 @@ pub struct Run {
     #[serde(serialize_with = "crate::user_data::members")]
     pub calls: JsonMap,
     /// The flow's output keys, once it has completed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "crate::user_data::value")]
     pub output: Option<JsonMap>,
     /// The context of the run.
@@ -147,11 +145,11 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
     /// The reason for the cancellation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<String>,
 }
 
 /// The position of a branch of a run.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Position {
@@ -161,12 +159,10 @@ pub struct Position {
     /// The visit, from 1; 0 if the branch waits to be joined.
     pub visit: u32,
     /// The item of a map that it is, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// The activity of the branch.
     pub activity: Activity,
     /// The review that the branch waits for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewId>,
 }
 
@@ -208,6 +204,7 @@ pub enum StepStatus {
 }
 
 /// One visit of a node in a run.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
@@ -218,7 +215,6 @@ pub struct Step {
     /// The visit, from 1.
     pub visit: u32,
     /// The item of a map that it is, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// The node's kind.
     pub kind: String,
@@ -227,16 +223,13 @@ pub struct Step {
     /// The time of its start.
     pub started_at: Timestamp,
     /// The duration of the visit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The number of attempts.
     #[serde(default = "one")]
     pub tries: u32,
     /// The error, if it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// A short note: the chosen option, or the tokens used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
@@ -245,6 +238,7 @@ fn one() -> u32 {
 }
 
 /// The answer of `GET /api/v1/runs/{id}/report`: each visit of each node, and all reviews.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
@@ -257,11 +251,9 @@ pub struct Report {
     /// The status of the run.
     pub status: RunStatus,
     /// The output; none until the run has completed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "crate::user_data::value")]
     pub output: Option<JsonMap>,
     /// The error, if it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// The duration, so far or in total.
     pub duration_ms: u64,

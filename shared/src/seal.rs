@@ -22,6 +22,7 @@ pub struct SealHead {
 }
 
 /// `GET /api/v1/audit/verify`: whether every entry is still as it was sealed.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SealCheck {
@@ -40,14 +41,13 @@ pub struct SealCheck {
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub erased: u64,
     /// The newest valid seal, as in [`SealHead::head`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// The first error; nothing after it was checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_bad: Option<FirstBad>,
 }
 
 /// The first part of the audit log that is not as it was sealed.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstBad {
@@ -56,20 +56,15 @@ pub struct FirstBad {
     /// A message for people, with the place.
     pub message: String,
     /// The number of the entry in the audit log, from 1; none if a seal itself is not valid.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
     /// The number, from 1, of the invalid seal, or of the entry's seal; missing for an entry that is not sealed, and
     /// for an archive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<u64>,
     /// The entry's place in the log; for a removed entry, the place before it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<Cursor>,
     /// The kind of the entry now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<EntryKind>,
     /// The run of the entry now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
 }
 

@@ -18,36 +18,28 @@ pub const MAX_GROUPS: usize = 100;
 pub const DEFAULT_DAYS: u32 = 30;
 
 /// The query of `GET /api/v1/statistics`; a review must match every filter.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct StatisticsQuery {
     /// Only reviews requested at this time or later; default: 30 days before `to`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
     /// Only reviews requested before this time; default: now.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
     /// Only for this flow.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
     /// Only about calls of this tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// Only about requests of this agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Only reviews of this kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ReviewKind>,
     /// Only for this role.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Only decided by this person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
     /// The grouping; default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<GroupBy>,
 }
 

@@ -64,13 +64,13 @@ pub struct AgentCall {
 }
 
 /// A tool call of a model call.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentToolCall {
     /// The id of the call in the step.
     pub id: String,
     /// The step; none in data of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
     /// The tool's name as the model wrote it; the agent may have no such tool.
     pub name: String,
@@ -78,10 +78,8 @@ pub struct AgentToolCall {
     #[serde(serialize_with = "crate::user_data::value")]
     pub arguments: Value,
     /// The result, in the same way. None while it is in progress, or if it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "crate::user_data::value")]
     pub result: Option<Value>,
     /// The error, if it has no result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -97,16 +97,15 @@ impl Format {
 }
 
 /// The members before the event in the line of an entry.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Before {
     /// The position of the entry in the log.
     pub cursor: Cursor,
     /// The number of the entry's seal; `None` if it is not sealed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<u64>,
     /// The seal, only on the newest of its entries in the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Carried>,
 }
 

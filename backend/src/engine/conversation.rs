@@ -15,12 +15,12 @@ use super::spent::Spent;
 use crate::flow::{Compiled, DELEGATE};
 
 /// The conversation of an agent or a judge with its model.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
     /// The agent's name in the flow, or that of `specialist`; `judge` for a judge.
     pub agent: String,
     /// Its rendered instructions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Everything after the instructions, in order.
     pub messages: Vec<Message>,
@@ -31,7 +31,6 @@ pub struct Conversation {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub handed_over: BTreeMap<String, Spent>,
     /// The task of the model call that is due or running; `None` while the turn's tool calls are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_task: Option<TaskId>,
     /// The current attempt of that call, from 1.
     #[serde(default)]
@@ -55,7 +54,6 @@ pub struct Conversation {
     #[serde(default)]
     pub cost_usd: f64,
     /// The agent, if it is a specialist that the flow does not define.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub specialist: Option<Box<Specialist>>,
     /// The members of its team that the agent may call as tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -263,6 +261,7 @@ pub enum Message {
 }
 
 /// One tool call of a step.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The engine's id, the same at every attempt: `c<turn>-<index>`, after the prefix of its conversation. Names the
@@ -278,7 +277,6 @@ pub struct ToolCall {
     pub arguments: JsonMap,
     /// What the call sends: rendered once, shown, and sent unchanged at every attempt. `None` in calls from before
     /// requests were recorded, and in calls that were not valid.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
     /// The values besides the arguments that the tool's templates read, kept while a gate holds the call back: an edit
     /// of the arguments renders the request again from these values.
@@ -290,7 +288,6 @@ pub struct ToolCall {
     pub digest: String,
     /// The index of the tool's gate that asks about the call, or asked last. `None` if no gate has closed, and in
     /// states before format 9.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<usize>,
     /// The passes that its gates have given so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -17,6 +17,7 @@ use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 use crate::flow::guardrail::Inquiry;
 
 /// The content that a decision is bound to: no claims, comments, votes or times.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct DigestedContent<'a> {
     kind: ReviewKind,
@@ -30,11 +31,8 @@ struct DigestedContent<'a> {
     /// members computes the same digest.
     #[serde(skip_serializing_if = "is_usual")]
     severity: Severity,
-    #[serde(skip_serializing_if = "Option::is_none")]
     category: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reversible: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     estimated_cost: Option<&'a Cost>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     alternatives: &'a [Alternative],

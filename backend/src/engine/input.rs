@@ -373,6 +373,7 @@ pub struct ModelToolCall {
 }
 
 /// Why a call failed.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskFailure {
     /// The code of the error, such as `MODEL_FAILED`, `TOOL_FAILED` or `HANDLER_FAILED`.
@@ -385,10 +386,8 @@ pub struct TaskFailure {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncertain: bool,
     /// The minimum delay before another attempt, as asked for by the server that refused the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Span>,
     /// What a model used for an answer that failed; `None` if it reported nothing, and for other calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<ModelUsage>,
 }
 

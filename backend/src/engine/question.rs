@@ -64,6 +64,7 @@ impl Question {
 }
 
 /// What waits for an answer.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Subject {
@@ -99,7 +100,6 @@ pub enum Subject {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         not_requester: bool,
         /// The node whose deciders may not write it either.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         not_same_as: Option<NodeId>,
     },
     /// A specialist that a judge is asked about, once nothing else holds the call back.
@@ -114,7 +114,6 @@ pub enum Subject {
         /// The visit in which it was handed over.
         step: Box<Step>,
         /// The agent that made the call; `None` for a tool node.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
         /// The call by which it was handed over.
         call: Box<ToolCall>,
@@ -136,7 +135,6 @@ pub enum Subject {
         /// The id of that call in its step.
         call: String,
         /// Why there was no certain answer; `None` if the worker of the call was lost.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
 }

@@ -16,6 +16,7 @@ use super::phase::{Branch, Phase};
 use super::question::{Question, Subject};
 
 /// A run's state, as it is stored.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
     /// The number of this format; a server never claims or commits a newer one.
@@ -27,7 +28,6 @@ pub struct RunState {
     /// The flow's title when the run started.
     pub title: String,
     /// What the input is about, as lists show it. It is kept, since lists are read without large values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// The flow's version.
     pub version: u32,
@@ -48,7 +48,6 @@ pub struct RunState {
     pub context: Context,
     /// The keys of `context.metadata` that the launch gave, which no decision replaces. `None` for runs from before this
     /// rule: of these, it is not known what decisions have added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_metadata: Option<BTreeSet<String>>,
     /// The values of the run's own flow, by state key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
@@ -92,7 +91,6 @@ pub struct RunState {
     #[serde(default)]
     pub tasks_begun: u32,
     /// How the run ended; `None` until then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<RunOutcome>,
     /// The calls in flight that nothing waits for any more, until their results are recorded or cannot come
     /// ([`RunState::forget_unanswered`]).

@@ -53,6 +53,7 @@ pub struct TeamWork {
 }
 
 /// The result of one turn.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contribution {
     /// The member whose turn it was.
@@ -63,10 +64,8 @@ pub struct Contribution {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_lead: bool,
     /// The answer; `None` if the member was left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The answer as JSON; `None` if the agent has no schema.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "shared::user_data::value")]
     pub value: Option<Value>,
     /// The tokens of the turn.

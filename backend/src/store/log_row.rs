@@ -92,9 +92,9 @@ impl Recorded {
 }
 
 /// A [`Recorded`] without data that its row has.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize)]
 struct StoredInput<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Timestamp>,
     seed: String,
     #[serde(flatten)]
@@ -102,7 +102,6 @@ struct StoredInput<'a> {
     #[serde(skip_serializing_if = "<[Granted]>::is_empty")]
     grants: &'a [Granted],
     /// Roles by username.
-    #[serde(skip_serializing_if = "Option::is_none")]
     people: Option<BTreeMap<&'a Username, &'a BTreeSet<String>>>,
     #[serde(skip_serializing_if = "<[Feedback]>::is_empty")]
     feedback: &'a [Feedback],
@@ -111,16 +110,13 @@ struct StoredInput<'a> {
 }
 
 /// An event without data that its row has or that follows from its data.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize)]
 struct Packed<'a> {
     kind: EntryKind,
-    #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<RunId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     review_id: Option<ReviewId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     actor: Option<&'a Username>,
     data: PackedData<'a>,
 }

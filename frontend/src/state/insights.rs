@@ -23,25 +23,18 @@ pub const SPLITS: [(GroupBy, &str); 5] = [
 const DAY: i64 = 86_400_000_000;
 
 /// The filter in the URL.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct InsightsFilter {
     /// The length of the range up to now, in days; `None` for the default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub days: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ReviewKind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
     /// The grouping of the table; `None` for the default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<GroupBy>,
 }
 

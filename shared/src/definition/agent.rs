@@ -8,6 +8,7 @@ use super::gate::GateSetting;
 use crate::JsonMap;
 
 /// A model with its instructions, tools and limits.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Agent {
@@ -15,40 +16,30 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
     /// Template of the system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// The tools that it may call, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// The limit of model calls in a step; default 8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
     /// How hard the model thinks before it answers. Models that cannot think refuse it; `demo/…` ignores it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Effort>,
     /// How often a step may ask people on its own initiative (`ask_human` etc.); default 20.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_asks: Option<u32>,
     /// The sampling temperature, if the provider supports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// The token limit of an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// JSON Schema of the answer, which is parsed and checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// How much of the newest feedback the agent gets, from 1 to 10; default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<u32>,
     /// The budget of a step; more is `BUDGET_EXCEEDED`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// The agent's own gates, which override those of the flow.
     #[serde(default, skip_serializing_if = "AgentGates::is_empty")]
     pub gates: AgentGates,
     /// The script of a `demo/…` model; default: plausible text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<DemoScript>,
 }
 
@@ -106,15 +97,14 @@ impl AgentGates {
 }
 
 /// The budget of a step of an agent.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Budget {
     /// Input and output tokens together.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// US dollars, by the prices in the server's settings. A model without a price is then not called.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 

@@ -23,6 +23,7 @@ pub enum ChoiceKind {
 }
 
 /// One option of a human node.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Choice {
@@ -34,10 +35,8 @@ pub struct Choice {
     /// The label that people read.
     pub label: String,
     /// With `correct`: the message to the source step. With `stop`: the reason why the run ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// A longer description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 

@@ -11,6 +11,7 @@ use super::{Alternative, CostSetting, Severity, StakesSetting, Templated};
 use crate::time::Span;
 
 /// All gates of a flow.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
@@ -22,13 +23,10 @@ pub struct Gates {
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub before_agent: IndexMap<String, GateSetting>,
     /// The gate before a new specialist is created.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before_emergent: Option<GateSetting>,
     /// The gate before the run's output is returned.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before_return: Option<GateSetting>,
     /// The gate before a team's strategy changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before_strategy_override: Option<GateSetting>,
 }
 
@@ -51,32 +49,27 @@ pub enum GateSetting {
 }
 
 /// A gate: when it holds an action back, what reviewers see, and who decides.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Gate {
     /// The allowed answers; reject is always allowed. Default: all four.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_decisions: Option<Vec<ActionKind>>,
     /// CEL on `arguments`: the gate holds a call back only if this is true.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
     /// Template of the headline, which sees `arguments`; default: the tool, and the topic of its arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// How much is at stake, or a template for it, which sees `arguments`.
     pub severity: Templated<Severity>,
     /// A category to sort reviews by.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
     /// Whether the action can be undone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reversible: Option<bool>,
     /// The consequences of an approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub consequences: Vec<String>,
     /// The estimated cost.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<CostSetting>,
     /// The alternatives: sentences, or `{id, description, tradeoffs}`, which can be chosen instead of a call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -85,16 +78,12 @@ pub struct Gate {
     #[serde(skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,
     /// The handlers that resolve it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub handlers: Option<Vec<Handler>>,
     /// How long the review waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// What happens when the time is up.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
     /// `false`: no guardrail checks what this gate approved.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<bool>,
 }
 

@@ -46,45 +46,38 @@ impl GuardrailSetting {
 }
 
 /// A guardrail: a built-in one, or one with exactly one of `when`, `pattern` and `webhook`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Guardrail {
     /// The name in vetoes and in the audit log.
     pub name: String,
     /// What it checks; default: everything (`code-safety`: actions).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<GuardrailScope>>,
     /// What happens if it finds something; default: block (`pii-redaction` redacts edits and outputs).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
     /// CEL that is true if something is wrong; sees `action`, `arguments`, `text`, `context` and `run`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
     /// A regular expression (of the Rust crate `regex`) for text that must not occur.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// A program that is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<GuardrailWebhook>,
     /// The message to people and agents; default: what was found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// What happens if `when` cannot be evaluated; default: block.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_error: Option<OnError>,
 }
 
 /// A program that is asked whether something is allowed.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct GuardrailWebhook {
     /// The `http` or `https` URL for a signed POST; literal, not a template.
     pub url: String,
     /// How long it may take, at most 20 s; default 5 s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// What happens if it does not answer; default: block.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_error: Option<OnError>,
 }
 

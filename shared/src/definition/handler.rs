@@ -83,6 +83,7 @@ impl From<AutoHandler> for RawAuto {
 }
 
 /// A model that decides if it is confident enough.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Judge {
@@ -91,10 +92,8 @@ pub struct Judge {
     /// The criteria of the judge.
     pub criteria: String,
     /// The lowest confidence with which it decides; default 0.7.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
     /// How long it may take, including retries; then it passes on. Default: 5 minutes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
 }
 
@@ -111,16 +110,15 @@ impl Judge {
 }
 
 /// Another program that decides.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct WebhookHandler {
     /// The URL of the program: `https://…`.
     pub url: String,
     /// What happens if it cannot be reached or gives no valid answer; default: reject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_error: Option<OnHandlerError>,
     /// How long it may take, including retries and later answers. Default: 30 seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
 }
 

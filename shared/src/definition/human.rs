@@ -13,18 +13,16 @@ use crate::id::NodeId;
 use crate::time::Span;
 
 /// A node at which a person is asked.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Human {
     /// Template of the headline; none: the question's first sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Template of the question; with `prompt_key`, the fallback.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// A state key, then a key of `context.metadata`, that holds the question.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_key: Option<String>,
     /// The values to show.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -36,24 +34,19 @@ pub struct Human {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choice>,
     /// A state key with the options, instead of `options`: a list of `{id, label, kind, description}`, or of texts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub options_key: Option<String>,
     /// `false`: only the listed options can be chosen.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_free_text: Option<bool>,
     /// How much is at stake, or a template for it.
     pub severity: Templated<Severity>,
     /// A category to sort reviews by.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
     /// Whether the consequences can be undone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reversible: Option<bool>,
     /// The consequences of an acceptance.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub consequences: Vec<String>,
     /// The estimated cost.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<CostSetting>,
     /// The alternatives: sentences, or `{id, description, tradeoffs}`, which are offered with the options.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,31 +58,23 @@ pub struct Human {
     #[serde(skip_serializing_if = "Policy::is_first")]
     pub policy: Policy,
     /// The number of negative votes that ends it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deny: Option<u32>,
     /// Whether votes are secret until the resolution.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blind: bool,
     /// The step that a correction runs again, if it is not clear.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub corrects: Option<NodeId>,
     /// The conditions that a response must meet.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub validator: Option<Validator>,
     /// How long it waits; default: for ever.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// What happens when the time is up.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
     /// The handlers that resolve it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub handlers: Option<Vec<Handler>>,
     /// The node to which a stop leads, instead of ending the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_reject: Option<NodeId>,
     /// `false`: no guardrail checks what people enter here.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<bool>,
 }
 
@@ -217,6 +202,7 @@ enum RawEditKey {
     Full(RawEditKeyFull),
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "EditKeySettings"))]
@@ -224,13 +210,11 @@ struct RawEditKeyFull {
     /// The state key.
     key: String,
     /// JSON Schema of the value; default: its current type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
     /// The format in which it is shown; default: guessed.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     content_type: Option<ContentType>,
     /// The label that people read instead of the key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     label: Option<String>,
 }
 

@@ -41,31 +41,26 @@ use crate::id::{FlowId, NodeId};
 use crate::time::Span;
 
 /// A complete flow file.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Flow {
     /// The name under which the flow is saved; saving again creates a new version.
     pub id: FlowId,
     /// The title for people; default: the id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The purpose of the flow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Words to find it by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// JSON Schema of an object, from which the launch form is made; its properties become state keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// The state keys that are the run's output; default: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Vec<String>>,
     /// JSON Schema of the output; a run whose output does not match fails instead of returning it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// The first node; default: the first one in the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<NodeId>,
     /// Models with their instructions and tools.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -77,7 +72,6 @@ pub struct Flow {
     #[serde(default, skip_serializing_if = "Gates::is_empty")]
     pub gates: Gates,
     /// Checks on every approved action, edit and output; default: `pii-redaction` and `code-safety`. `false`: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<Guardrails>,
     /// The defaults of nodes and gates.
     #[serde(default, skip_serializing_if = "Defaults::is_empty")]
@@ -87,7 +81,6 @@ pub struct Flow {
     pub routing: Vec<Route>,
     /// How long finished runs are kept before they are archived, such as `90d`; default: the server's setting. The
     /// newest version's value applies to runs of all versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Span>,
     /// The nodes by id: at least one, at most 500. The first is where runs start, unless `start` names another.
     pub nodes: IndexMap<NodeId, Node>,
@@ -135,27 +128,23 @@ pub struct Route {
 }
 
 /// The defaults of nodes and gates.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Defaults {
     /// How long a review may stay pending.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// What happens when the time is up.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
     /// What happens when a step fails.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// The handlers of reviews.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub handlers: Option<Vec<Handler>>,
     /// The people who may decide.
     #[serde(skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,
     /// The model of agents that name none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 

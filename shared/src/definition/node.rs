@@ -127,15 +127,14 @@ impl NodeKind {
 }
 
 /// A router: only follows `next`, or lets an agent choose among the targets that have visits left.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct RouterNode {
     /// The agent that chooses.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Template of the question to the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
 }
 
@@ -152,6 +151,7 @@ pub enum Join {
 }
 
 /// What happens when a step fails.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
@@ -161,10 +161,8 @@ pub struct Failure {
     /// How the delays increase.
     pub backoff: Backoff,
     /// The first delay; default 1s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<Span>,
     /// The longest delay; default 60s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Span>,
     /// What happens when no retry is left.
     pub then: FailureThen,
@@ -229,53 +227,41 @@ pub struct FlowCall {
     pub input: JsonMap,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "Node"))]
 #[serde(default)]
 struct RawNode {
     /// The agent that answers the prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     /// Template of the agent's prompt; requires `agent`. Default: the readable keys.
-    #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
     /// The tool that is called.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
     /// Templates of the arguments; requires `tool`. Default: the readable keys that its parameters name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<JsonMap>,
     /// State keys and their values. A value that is a single `{{ expression }}` keeps its JSON type.
-    #[serde(skip_serializing_if = "Option::is_none")]
     set: Option<IndexMap<String, Value>>,
     /// Only `next`, or an agent that chooses among the targets.
-    #[serde(skip_serializing_if = "Option::is_none")]
     router: Option<RouterNode>,
     /// A question to people: the branch waits until they, or handlers before them, decide.
-    #[serde(skip_serializing_if = "Option::is_none")]
     human: Option<Box<Human>>,
     /// Several agents that work on one step.
-    #[serde(skip_serializing_if = "Option::is_none")]
     team: Option<Team>,
     /// Runs another node for each item of a list.
-    #[serde(skip_serializing_if = "Option::is_none")]
     map: Option<MapNode>,
     /// Runs another flow inside this run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<FlowCall>,
     /// A short description, which a router's agent sees when it chooses.
-    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// Tags, which `routing` uses for its reviews.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
     /// The state keys that it may read; `*` is all. Default: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     read_keys: Option<Vec<String>>,
     /// The state keys that it may write; `*` is any key that nothing else writes at the same time. Default: a key with
     /// the node's name, or the keys that `set` sets.
-    #[serde(skip_serializing_if = "Option::is_none")]
     write_keys: Option<Vec<String>>,
     /// Where the branch goes: a node, `end`, or a list of edges. Default: the branch ends.
     #[serde(skip_serializing_if = "Next::is_empty")]
@@ -284,13 +270,10 @@ struct RawNode {
     #[serde(skip_serializing_if = "is_any")]
     join: Join,
     /// The limit of visits; default 25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_visits: Option<u32>,
     /// Where the branch goes instead of failing with `FLOW_VISIT_LIMIT`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     on_visit_limit: Option<NodeId>,
     /// What happens when it fails.
-    #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Failure>,
 }
 

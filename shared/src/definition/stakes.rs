@@ -49,6 +49,7 @@ pub struct Cost {
 }
 
 /// What is at stake, the same for human nodes and gates.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stakes {
@@ -56,16 +57,13 @@ pub struct Stakes {
     #[serde(default)]
     pub severity: Severity,
     /// A category chosen by the flow's author, to sort reviews by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
     /// Whether the consequences can be undone; missing: unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reversible: Option<bool>,
     /// The consequences of an acceptance, in words.
     #[serde(default)]
     pub consequences: Vec<String>,
     /// The estimated cost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<Cost>,
     /// The alternatives to it.
     #[serde(default)]

@@ -6,6 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::Judge;
 
 /// Several agents that work together.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Team {
@@ -13,19 +14,15 @@ pub struct Team {
     pub agents: Vec<String>,
     /// The agent that reads all answers and gives the team's answer (parallel, debate), or calls the members as tools
     /// (router). Default: the last of `agents`. It takes no turn as a member.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<String>,
     /// How the members work together.
     #[serde(default)]
     pub strategy: TeamStrategy,
     /// The number of rounds of a debate, from 1 to 20; default 3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
     /// Template of the task; default: the readable keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Whether members may create specialists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emergent: Option<TeamEmergent>,
 }
 
@@ -79,6 +76,7 @@ pub enum TeamStrategy {
 }
 
 /// Whether members of a team may create specialists.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
@@ -86,14 +84,12 @@ pub struct TeamEmergent {
     /// Whether this is allowed.
     pub enabled: bool,
     /// The most specialists of one step; default 5.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
     /// Whether a reason is required.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub require_justification: bool,
     /// A judge that is asked about each specialist, after the gate; if it does not approve, the specialist is not
     /// created.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<Judge>,
 }
 

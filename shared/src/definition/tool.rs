@@ -196,27 +196,22 @@ impl Builtin {
     }
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "Tool"))]
 struct RawTool {
     /// The description for models and reviewers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// JSON Schema of its arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
     /// An HTTP request to send.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     http: Option<HttpTool>,
     /// A tool of an MCP server that the settings name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     mcp: Option<McpTool>,
     /// A builtin tool of Countersign.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     builtin: Option<Builtin>,
     /// An agent of the flow, which gets a task and whose answer is the result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     /// Not in the schema, because flow files cannot use it: only a program knows its functions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -229,7 +224,6 @@ struct RawTool {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     idempotent: bool,
     /// How long a call may take, default 30s; for a tool that asks people, how long it waits, default for ever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
     /// The reviewers, for tools that ask people.
     #[serde(default, skip_serializing_if = "Reviewers::is_empty")]
@@ -238,10 +232,8 @@ struct RawTool {
     #[serde(default, skip_serializing_if = "Policy::is_first")]
     policy: Policy,
     /// How much is at stake, for tools that ask people; default: the agent decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     severity: Option<Severity>,
     /// What happens if no one answers in time; default: that of each such tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     on_timeout: Option<OnTimeout>,
 }
 

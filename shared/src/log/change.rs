@@ -7,13 +7,13 @@ use crate::id::Username;
 use crate::notification::Notifications;
 
 /// A change of a review. While votes are secret, it names no one.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum ReviewChange {
     /// The content changed, which makes a new revision.
     Content {
         /// The people whose votes the change voided; `None` while votes are secret, or if it voided none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         voided: Option<Vec<Username>>,
         /// Whether a vote changed the content; the vote's decision has the details (`shown`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -24,10 +24,8 @@ pub enum ReviewChange {
     /// The set of people who may vote changed.
     Voters {
         /// The people who may no longer vote.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         lost: Option<Vec<Username>>,
         /// The people who may vote now.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         added: Option<Vec<Username>>,
         /// The people who have got the review back from somebody who can no longer decide it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,25 +34,21 @@ pub enum ReviewChange {
     /// The review was claimed.
     Claim {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
     /// The review was released.
     Release {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
     /// A comment was added.
     Comment {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
     /// The review was delegated.
     Delegated {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
     /// The timer expired, and the people with another role are asked too.
@@ -66,7 +60,6 @@ pub enum ReviewChange {
     /// The review was paused, which makes a new revision.
     Paused {
         /// The channel of the decision to pause, such as `human` or `slack`; `None` in entries of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
     /// A handler that was asked alongside people did not answer in time, or the next one is asked.
@@ -77,34 +70,28 @@ pub enum ReviewChange {
 }
 
 /// An account that was added or changed. Members that did not change are `None` or `false`. Never contains a password.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserChanged {
     /// The person whose account it is; the entry's actor made the change.
     pub username: Username,
     /// The new roles.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
     /// Whether they may log in now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
     /// The new display name; empty if it was removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// The new e-mail address; empty if it was removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// Whether the password changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub password: bool,
     /// The change of the second factor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_factor: Option<SecondFactorChange>,
     /// The new account at the identity provider; `Linked(true)` if a sign-in made the change, `Linked(false)` if the
     /// account was unlinked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<SingleSignOn>,
     /// The new notification settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<Notifications>,
     /// Whether the saved views changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -162,18 +149,17 @@ pub enum SingleSignOn {
 }
 
 /// A login, or a link that was created to log in once.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoggedIn {
     /// The person whose session begins, or for whom the link was created.
     pub username: Username,
     /// The account at the identity provider; `None` for a login without single sign-on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<SingleSignOn>,
     /// Whether a one-time link logged them in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link: bool,
     /// The proof of the second factor: `code` or `recovery`; `None` if it was not used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_factor: Option<String>,
 }
 
@@ -185,15 +171,13 @@ impl LoggedIn {
 }
 
 /// A failed login.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoginFailed {
     /// The username, if it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub username: Option<Username>,
     /// The account at the identity provider; `None` without single sign-on, or if it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<SingleSignOn>,
     /// Why single sign-on failed; `None` for other logins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

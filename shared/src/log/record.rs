@@ -14,13 +14,12 @@ pub struct Unreadable {
 }
 
 /// Another head of the audit log was accepted.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadAccepted {
     /// The head until now; `None` if nothing was sealed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
     /// The head from now on; `None` if nothing is sealed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
 }
 

@@ -32,6 +32,7 @@ pub enum Outcome {
 }
 
 /// The resolution of a review.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
@@ -46,17 +47,14 @@ pub struct Resolution {
     /// The channel through which it was resolved.
     pub via: Via,
     /// The decision that was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Box<Decision>>,
     /// The reason in words, of a timer, a handler, a cancellation or a withdrawal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The vetoes against what was approved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vetoes: Vec<Veto>,
     /// The answer to a question of a tool or over REST: the result of the call. If there is no answer, `reason` says
     /// why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "crate::user_data::value")]
     pub answer: Option<Value>,
 }

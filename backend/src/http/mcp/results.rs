@@ -51,15 +51,14 @@ pub(super) struct FlowsResult {
     next_cursor: Option<String>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct FlowResult {
     id: FlowId,
     version: u32,
     title: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// The JSON Schema of the input.
-    #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<Value>,
 }
 
@@ -74,15 +73,14 @@ impl From<Page<FlowVersion>> for FlowsResult {
 }
 
 /// A run, with the reviews that it waits for.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct RunResult {
     run_id: RunId,
     flow: FlowId,
     title: String,
     status: RunStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<JsonMap>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<RunError>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits_for: Vec<PendingReview>,

@@ -27,23 +27,16 @@ const OFTEN: [(&str, &str); 5] = [
 ];
 
 /// The filter in the address. Days are in the reader's time zone, as the times of the rows are; both ends are included.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AuditFilter {
-    #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     actor: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     act: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     review: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     q: Option<String>,
 }
 
