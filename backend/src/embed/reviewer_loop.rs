@@ -1,6 +1,6 @@
 //! The notifier of a program: follows the log, asks the reviewers, and commits their decisions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::Poll;
@@ -43,12 +43,24 @@ pub(super) struct ReviewerLoop {
 struct PendingReview {
     run: Option<RunId>,
     revision: u32,
+    /// Who was asked about this revision. An escalation or a delegation adds others.
+    asked: HashSet<Username>,
     /// Shared by the reviewers that have neither answered nor declined yet.
     busy: Arc<()>,
-    _thinking: JoinSet<()>,
+    thinking: JoinSet<()>,
 }
 
 impl PendingReview {
+    fn of(review: &Review) -> Self {
+        Self {
+            run: review.run_id,
+            revision: review.revision,
+            asked: HashSet::new(),
+            busy: Arc::new(()),
+            thinking: JoinSet::new(),
+        }
+    }
+
     fn is_busy(&self) -> bool {
         Arc::strong_count(&self.busy) > 1
     }
@@ -144,9 +156,7 @@ impl ReviewerLoop {
             self.asked.remove(&review.id);
             return;
         }
-        let is_asked = self.asked.get(&review.id).is_some_and(|asked| asked.revision == review.revision);
-        let (busy, mut thinking) = (Arc::new(()), JoinSet::new());
-        let mut anybody = false;
+        let mut able = Vec::new();
         for person in &self.people {
             let may = match self.principal(person).await {
                 Ok(principal) => principal.is_some_and(|by| access(&by, Act::Decide(&review)).is_allowed()),
@@ -159,15 +169,10 @@ impl ReviewerLoop {
                 decision.by == person.username && decision.revision == review.revision
             };
             if may && !review.decisions.iter().any(voted) {
-                anybody = true;
-                if !is_asked {
-                    let (inner, person, review) = (Arc::clone(&self.inner), Arc::clone(person), review.clone());
-                    let turn = turn(&person).await;
-                    thinking.spawn(ask(inner, person, review, turn, Arc::clone(&busy)));
-                }
+                able.push(Arc::clone(person));
             }
         }
-        if !anybody && !self.served && review.expires_at.is_none() && review.kind.blocks() {
+        if able.is_empty() && !self.served && review.expires_at.is_none() && review.kind.blocks() {
             let why = if review.votes().is_empty() {
                 format!("no reviewer here may decide it; it is for {}", wanted(&review))
             } else {
@@ -175,9 +180,16 @@ impl ReviewerLoop {
             };
             self.inner.undecided(&review, why);
         }
-        if !is_asked {
-            let (run, revision) = (review.run_id, review.revision);
-            self.asked.insert(review.id, PendingReview { run, revision, busy, _thinking: thinking });
+        if self.asked.get(&review.id).is_none_or(|pending| pending.revision != review.revision) {
+            self.asked.insert(review.id, PendingReview::of(&review));
+        }
+        let Some(pending) = self.asked.get_mut(&review.id) else { return };
+        for person in able {
+            if pending.asked.insert(person.username.clone()) {
+                let turn = turn(&person).await;
+                let (inner, busy) = (Arc::clone(&self.inner), Arc::clone(&pending.busy));
+                pending.thinking.spawn(ask(inner, person, review.clone(), turn, busy));
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::decision::Via;
-use shared::definition::{McpTool, ToolKind};
+use shared::definition::{Escalate, McpTool, OnTimeout, ToolKind};
 use shared::error::FlowCode;
 use shared::id::NodeId;
 use shared::review::Outcome;
@@ -181,9 +181,24 @@ async fn a_reviewer_who_fails_or_breaks_down_or_says_what_does_not_fit_cannot_be
 #[tokio::test]
 async fn the_time_is_up_while_the_reviewer_thinks() {
     let countersign = Options::new().reviewer(|_| std::future::pending::<Choice>()).start().await.unwrap();
-    let human = Human::new("?").timeout(Span(Duration::from_millis(200)), shared::definition::OnTimeout::Approve);
+    let human = Human::new("?").timeout(Span(Duration::from_millis(200)), OnTimeout::Approve);
     let finished = countersign.run(&ask(human), json!({})).await.unwrap();
     assert_eq!(finished.report.reviews[0].resolution.as_ref().unwrap().outcome, Outcome::Expired);
+}
+
+#[tokio::test]
+async fn whoever_an_escalation_adds_is_asked_as_well() {
+    let ana = reviewer_fn(|_| std::future::pending::<Choice>());
+    let lea = reviewer_fn(|_| async { Choice::option("yes") });
+    let options = Options::new().person("ana", ["editor"], Via::Human, ana).person("lea", ["lead"], Via::Human, lea);
+    let countersign = options.start().await.unwrap();
+    let then = Box::new(OnTimeout::Reject);
+    let escalate = Escalate { escalate: "lead".to_owned(), extend: Span(Duration::from_hours(1)), then };
+    let human = Human::new("?").role("editor").timeout(Span(Duration::from_millis(200)), OnTimeout::Escalate(escalate));
+    let flow = ask(human);
+    let finished = tokio::time::timeout(Duration::from_secs(20), countersign.run(&flow, json!({})));
+    let finished = finished.await.expect("lea is asked").unwrap();
+    assert_eq!(finished.report.reviews[0].resolution.as_ref().unwrap().by[0].as_str(), "lea");
 }
 
 #[tokio::test]
