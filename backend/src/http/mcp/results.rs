@@ -11,6 +11,8 @@ use shared::run::{Run, RunStatus};
 
 /// The hint beside a question that nobody has answered yet.
 const PENDING: &str = "No one has answered yet. Call wait_for_review with this review_id.";
+/// The hint beside a checkpoint that a person has paused.
+const PAUSED: &str = "A person has paused the work. Do nothing further until wait_for_review returns their answer.";
 
 /// A question, with its answer if there is one.
 #[derive(Serialize)]
@@ -18,6 +20,9 @@ pub(super) struct QuestionResult {
     review_id: ReviewId,
     title: String,
     status: ReviewStatus,
+    /// Whether a person has paused the work at a checkpoint, which is still pending.
+    #[serde(skip_serializing_if = "shared::is_default")]
+    paused: bool,
     /// The address of the review in the console.
     url: Option<String>,
     /// Who answered it.
@@ -34,12 +39,14 @@ pub(super) struct QuestionResult {
 
 impl QuestionResult {
     pub fn new(review: Review, url: Option<String>) -> Self {
-        let hint = review.is_pending().then_some(PENDING);
+        let paused = review.is_pending() && review.paused.is_some();
+        let hint = review.is_pending().then_some(if paused { PAUSED } else { PENDING });
         let (by, answer, reason) = match review.resolution {
             Some(resolution) => (resolution.by, resolution.answer, resolution.reason),
             None => (Vec::new(), None, None),
         };
-        Self { review_id: review.id, title: review.title, status: review.status, url, by, answer, reason, hint }
+        let Review { id: review_id, title, status, .. } = review;
+        Self { review_id, title, status, paused, url, by, answer, reason, hint }
     }
 }
 
@@ -84,7 +91,7 @@ pub(super) struct RunResult {
     error: Option<RunError>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits_for: Vec<PendingReview>,
-    /// The number of pending reviews, of which `waits_for` has those that the caller may see.
+    /// The number of pending reviews. `waits_for` has those of them that the caller may see, without handoffs.
     pending_reviews: u32,
 }
 
@@ -98,7 +105,7 @@ struct PendingReview {
 
 impl RunResult {
     pub fn new(run: Run, pending: Vec<Review>, url: impl Fn(ReviewId) -> Option<String>) -> Self {
-        let waits_for = pending.into_iter().map(|review| {
+        let waits_for = pending.into_iter().filter(|review| review.kind.blocks()).map(|review| {
             let url = url(review.id);
             PendingReview { review_id: review.id, title: review.title, url }
         });

@@ -162,7 +162,8 @@ impl Tool {
             Self::Ask(AskedKind::Handoff) => "Hand work over to a person or a role. You do not wait for it.",
             Self::WaitForReview => {
                 "Wait for the answer to a question that is still pending. People may take hours: call it again while \
-                 `status` is `pending`, or go on with other work and call it later."
+                 `status` is `pending`, or go on with other work and call it later. While `paused` is true, do no \
+                 other work."
             }
             Self::WithdrawReview => {
                 "Withdraw a question that you no longer need answered. An approval counts as rejected."

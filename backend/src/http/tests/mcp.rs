@@ -91,6 +91,24 @@ async fn an_agent_asks_and_waits_until_a_person_has_decided() {
 }
 
 #[tokio::test]
+async fn an_agent_hears_that_a_person_has_paused_it() {
+    let site = Site::new().await;
+    let agent = site.join("agent", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let report = json!({ "phase": "Migration", "progress": 0.5, "wait": "0s" });
+    let asked = agent.tool("checkpoint", report).await;
+    assert!(asked.get("paused").is_none(), "{asked}");
+    let path = format!("/api/v1/reviews/{}", asked["review_id"].as_str().unwrap());
+    let shown = ana.get(&path).await.expect(200);
+    let verdict = json!({ "type": "choose", "option": "pause" });
+    let body = json!({ "revision": shown["revision"], "digest": shown["digest"], "verdict": verdict });
+    ana.post(&format!("{path}/decisions"), &body).await.expect(200);
+    let waited = agent.tool("wait_for_review", json!({ "review_id": asked["review_id"], "wait": "0s" })).await;
+    assert_eq!((&waited["status"], &waited["paused"]), (&json!("pending"), &json!(true)), "{waited}");
+    assert!(waited["hint"].as_str().is_some_and(|hint| hint.contains("paused")), "{waited}");
+}
+
+#[tokio::test]
 async fn people_are_shown_exactly_what_an_agent_asked() {
     let site = Site::new().await;
     let agent = site.join("agent", &["developer"]).await;
