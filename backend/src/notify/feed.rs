@@ -78,9 +78,7 @@ impl CommitFollower for Feeder {
             let may_be_wanted = !people.is_empty() || self.outlets.may_want(entry);
             if let Some((occasion, review, only)) = may_be_wanted.then(|| entry.event.announces()).flatten() {
                 let notice = Notice { entry, before: &before, occasion, review: &review, only: only.as_deref() };
-                if entry.event.kind.occasion().is_some() {
-                    deliveries.extend(plan::to_programs(&notice, &self.outlets));
-                }
+                deliveries.extend(plan::to_programs(&notice, &self.outlets));
                 deliveries.extend(self.outlets.to_asker(&notice, &self.store).await?);
                 deliveries.extend(recipients::plan(&notice, &people, &self.outlets));
                 if occasion == Occasion::Resolved && self.outlets.slack.is_some() {

@@ -1,7 +1,8 @@
 //! Makes deliveries of log entries. Pure: the same entry gives the same deliveries, with the same ids.
 
+use serde::Deserialize as _;
 use shared::id::Username;
-use shared::log::{Cursor, Entry};
+use shared::log::{Cursor, Entry, ReviewChange};
 use shared::notification::Occasion;
 use shared::review::Review;
 use shared::time::Timestamp;
@@ -65,8 +66,21 @@ pub(super) const OVER: &str = "over";
 /// Reason for an update: others are asked now.
 pub(super) const PASSED_ON: &str = "passed_on";
 
-/// Makes the deliveries to programs.
+/// Makes the deliveries to programs. Those with a filter of roles also want reviews that an escalation makes theirs.
 pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
-    let wanted = outlets.webhooks.iter().filter(|(_, webhook)| webhook.wants(notice.occasion, notice.review));
+    let event = &notice.entry.event;
+    let before = match ReviewChange::deserialize(&event.data) {
+        _ if event.kind.occasion().is_some() => None,
+        Ok(ReviewChange::Escalated { .. }) => {
+            let mut before = notice.review.clone();
+            before.escalated.pop();
+            Some(before)
+        }
+        _ => return Vec::new(),
+    };
+    let wanted = outlets.webhooks.iter().filter(|(_, webhook)| {
+        let wants = |review| webhook.wants(notice.occasion, review);
+        wants(notice.review) && !before.as_ref().is_some_and(wants)
+    });
     wanted.map(|(name, _)| notice.delivery(DeliveryKind::Webhook, name, &[])).collect()
 }

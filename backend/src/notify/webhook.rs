@@ -47,7 +47,7 @@ impl Webhook {
         let WebhookSettings { events, flows, roles, kinds, severities, .. } = &self.settings;
         events.contains(&occasion)
             && (flows.is_empty() || review.flow.as_ref().is_some_and(|flow| flows.contains(flow)))
-            && (roles.is_empty() || review.reviewers.roles.iter().any(|role| roles.contains(role)))
+            && (roles.is_empty() || shared::inbox::roles(review).any(|role| roles.iter().any(|one| one == role)))
             && (kinds.is_empty() || kinds.contains(&review.kind))
             && (severities.is_empty() || severities.contains(&review.stakes.severity))
     }

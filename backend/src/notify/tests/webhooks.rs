@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde_json::Value;
+use serde_json::{Value, json};
+use shared::log::Entry;
 use shared::notification::{DeliveryQuery, DeliveryStatus};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::super::failure::MAX_FAILURES;
 use super::super::feed::Feeder;
-use super::{NEXT_SECRET, SECRET, eventually, feeder, settings, start};
+use super::super::plan::{Notice, to_programs};
+use super::{NEXT_SECRET, Outlets, SECRET, URL, eventually, feeder, secrets, settings, start};
 use crate::standard_webhooks;
 use crate::store::tests::support::{World, decide, on_both};
 use crate::store::{CommitFollower as _, DeliveryLane, Resume};
@@ -37,6 +39,26 @@ fn verified(request: &Request, secret: &str) -> (String, Value) {
     let expected = standard_webhooks::signature(&key, &id, at, &body);
     assert!(header("webhook-signature").split(' ').any(|one| one == expected), "the signature does not fit");
     (id, serde_json::from_str(&body).expect("JSON"))
+}
+
+#[test]
+fn a_program_hears_of_a_review_when_it_is_escalated_to_its_role() {
+    let webhooks = "[webhooks.desk]\nurl = \"https://desk.example\"\nroles = [\"lead\"]";
+    let outlets = Outlets::new(settings(webhooks), &secrets(), URL.to_owned()).expect("the settings hold");
+    let told = |kind: &str, mut data: Value, escalated: Value| {
+        data["review"] = json!({ "id": uuid::Uuid::nil(), "revision": 1, "digest": "", "version": 2, "kind": "approval",
+            "status": "pending", "title": "", "prompt": "", "requested_by": "dev",
+            "created_at": "2026-01-01T00:00:00Z", "reviewers": { "roles": ["editor"] }, "escalated": escalated });
+        let entry = json!({ "cursor": "2", "kind": kind, "at": "2026-01-01T00:00:00Z", "data": data });
+        let entry: Entry = serde_json::from_value(entry).expect("an entry");
+        let (occasion, review, _) = entry.event.announces().expect("it is announced");
+        let notice = Notice { entry: &entry, before: &entry.cursor, occasion, review: &review, only: None };
+        to_programs(&notice, &outlets).len()
+    };
+    assert_eq!(told("review.requested", json!({}), json!([])), 0);
+    let escalated = |role: &str| json!({ "change": "escalated", "role": role });
+    assert_eq!(told("review.updated", escalated("lead"), json!(["lead"])), 1);
+    assert_eq!(told("review.updated", escalated("boss"), json!(["lead", "boss"])), 0, "it was told before");
 }
 
 async fn requests(receiver: &MockServer) -> Vec<Request> {
