@@ -95,6 +95,8 @@ pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
         print_json(&decided);
     } else if decided.outcome == DecisionEffect::Resolved {
         print(&state(&decided.review));
+    } else if decided.review.paused.is_some() {
+        print("paused; the review stays pending, without a time limit");
     } else {
         print("recorded; the review is waiting for other reviewers");
     }

@@ -21,12 +21,14 @@ pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Ch
     let mut edits = JsonMap::new();
     loop {
         let said = asking.line(&menu.prompt()).await?;
-        if menu.is_question() {
-            return Ok(Choice::text(said));
-        }
-        if let Some(pair) = said.strip_prefix("metadata ") {
+        // The answer to a question may begin with this word.
+        let pair = said.strip_prefix("metadata ").filter(|pair| !menu.is_question() || pair.contains('='));
+        if let Some(pair) = pair {
             asking.metadata(pair)?;
             continue;
+        }
+        if menu.is_question() {
+            return Ok(Choice::text(said));
         }
         if let Some(rest) = said.strip_prefix("edit ") {
             let (key, file) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));

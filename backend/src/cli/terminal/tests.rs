@@ -266,3 +266,17 @@ async fn a_script_gives_what_goes_with_an_option_in_the_line_after_it() {
     let (choice, _) = asked(&review, "delegate\nnobody\n", false).await;
     assert!(choice.unwrap_err().to_string().contains("expected a JSON object"));
 }
+
+#[tokio::test]
+async fn metadata_may_go_with_the_answer_to_a_question() {
+    let question: Review = serde_json::from_value(json!({
+        "id": "018f0000-0000-7000-8000-000000000001", "revision": 1, "digest": "sha256:aa", "version": 1,
+        "kind": "clarification", "status": "pending", "title": "Which one?", "prompt": "Which one?",
+        "free_text": true, "requested_by": "ada", "created_at": "2026-01-01T00:00:00Z",
+    }))
+    .unwrap();
+    let (choice, _) = asked(&question, "metadata ticket=42\nmetadata of the second\n", false).await;
+    let request = choice.unwrap().on(&question).unwrap();
+    assert_eq!(request.verdict, Verdict::Text { text: "metadata of the second".into() });
+    assert_eq!(request.metadata["ticket"], json!(42));
+}
