@@ -75,7 +75,13 @@ fn requester(review: &Review, me: Option<&str>) -> String {
 /// Who may decide, and how their decisions become one.
 fn deciders(review: &Review) -> String {
     let named = words::whom(&review.reviewers);
-    let mut who = if named.is_empty() { "Any reviewer".to_owned() } else { named.join(", ") };
+    let named = named.join(", ");
+    // A username keeps its case.
+    let mut who = match named.strip_prefix("the ") {
+        Some(roles) => format!("The {roles}"),
+        None if named.is_empty() => "Any reviewer".to_owned(),
+        None => named,
+    };
     if !review.reviewers.tags.is_empty() {
         who = format!("{who} who also has the tag {}", review.reviewers.tags.join(" and "));
     }
