@@ -151,12 +151,6 @@ impl std::str::FromStr for ReviewAct {
     }
 }
 
-impl std::fmt::Display for EntryKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 impl std::str::FromStr for EntryKind {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {

@@ -1,6 +1,7 @@
 //! Single sign-on, as shared by the login page and the server.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// The path at which a browser starts a sign-in; `?next=` names the page to show afterwards.
 pub const BEGIN: &str = "/api/v1/session/oidc";
@@ -16,7 +17,9 @@ pub struct LoginWays {
 
 /// The reason for a failed sign-in: `trouble` in the query of the login page. It never contains the provider's own
 /// words, because anyone could put their own words into a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Trouble {
     /// The sign-in was not started in this browser, took too long, or was already completed.
     Attempt,
@@ -40,32 +43,6 @@ pub enum Trouble {
     Off,
     /// Too many attempts, or the database is not available.
     Busy,
-}
-
-impl Trouble {
-    const ALL: [(Self, &str); 11] = [
-        (Self::Attempt, "attempt"),
-        (Self::Denied, "denied"),
-        (Self::Provider, "provider"),
-        (Self::Token, "token"),
-        (Self::Claims, "claims"),
-        (Self::Groups, "groups"),
-        (Self::Unknown, "unknown"),
-        (Self::Taken, "taken"),
-        (Self::Inactive, "inactive"),
-        (Self::Off, "off"),
-        (Self::Busy, "busy"),
-    ];
-
-    /// Returns the word for the query.
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(trouble, _)| *trouble == self).map_or("provider", |(_, word)| word)
-    }
-
-    /// Returns the reason with this word; `None` for an unknown word.
-    pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, known)| *known == word).map(|(trouble, _)| *trouble)
-    }
 }
 
 /// Whether `path` leads to a page of this console, and never to another site. Browsers treat `\` as `/` and skip tabs
@@ -102,13 +79,5 @@ mod tests {
             assert!(!is_own_page(other), "{other}");
         }
         assert!(!is_own_page(&format!("/{}", "a".repeat(1_000))));
-    }
-
-    #[test]
-    fn every_trouble_has_a_word_of_its_own() {
-        for (trouble, word) in Trouble::ALL {
-            assert_eq!((trouble.as_str(), Trouble::of(word)), (word, Some(trouble)));
-        }
-        assert_eq!(Trouble::of("<script>"), None);
     }
 }

@@ -15,6 +15,7 @@ use crate::notification::{Channel, DeliveryStatus, Occasion};
 use crate::review::{ActionType, AskedBy, Outcome, ReviewKind, ReviewStatus};
 use crate::run::{Activity, Ending, RunStatus, StepStatus};
 use crate::seal::Tampering;
+use crate::single_sign_on::Trouble;
 use crate::statistics::{EscalationReason, GroupBy};
 
 macro_rules! words {
@@ -31,6 +32,12 @@ macro_rules! words {
             /// Returns the value with this word in the API; `None` for any other text.
             pub fn of_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.as_str() == word)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
             }
         })+
 
@@ -103,4 +110,5 @@ words! {
     FeedbackAspect,
     FeedbackType,
     GroupBy,
+    Trouble,
 }

@@ -38,7 +38,7 @@ pub fn LoginPage() -> impl IntoView {
     let known = workspace.owner().filter(|_| ended).map(|owner| owner.to_string());
     let username = RwSignal::new(known.unwrap_or_default());
     let password = RwSignal::new(String::new());
-    let refused = query.with_untracked(|query| query.get("trouble")).and_then(|word| Trouble::of(&word));
+    let refused = query.with_untracked(|query| query.get("trouble")).and_then(|word| Trouble::of_word(&word));
     let error = RwSignal::new(refused.map(|error| why_refused(error).to_owned()));
     // The label of the identity provider; `None` without single sign-on.
     let provider = RwSignal::new(None::<String>);
