@@ -13,7 +13,7 @@ pub use crate::account::{
 use crate::definition::Flow;
 use crate::error::Mistake;
 pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
-use crate::id::{FlowId, TokenId, Username};
+use crate::id::{FlowId, RunId, TokenId, Username};
 pub use crate::inbox::ReviewQuery;
 use crate::review::Review;
 use crate::run::{Context, Ending, RunStatus};
@@ -292,7 +292,7 @@ pub struct RunQuery {
 #[serde(default)]
 pub struct LogQuery {
     /// Only for this run.
-    pub run: Option<String>,
+    pub run: Option<RunId>,
     /// Only entries after this cursor; `end`: no entries, only the current cursor.
     pub after: Option<String>,
     /// The most rows of the page.

@@ -136,7 +136,7 @@ pub struct FeedbackQuery {
     /// Only on agents of this flow.
     pub flow: Option<String>,
     /// Only for this run.
-    pub run: Option<String>,
+    pub run: Option<RunId>,
     /// The most rows of the page.
     pub limit: Option<u32>,
     /// The cursor at which the page begins.

@@ -73,7 +73,7 @@ async fn client(number: usize, admin: &Api, ana: &Api, stop: &AtomicBool) -> Vec
 }
 
 async fn log_of(admin: &Api, run: RunId) -> Vec<Entry> {
-    let query = LogQuery { run: Some(run.to_string()), limit: Some(200), after: None };
+    let query = LogQuery { run: Some(run), limit: Some(200), after: None };
     admin.log(&query).await.expect("the log").items
 }
 

@@ -107,7 +107,7 @@ impl Waiting {
 
     /// Reads the run's log, and returns a function that counts its entries of a kind.
     async fn told(&self, admin: &Api) -> impl Fn(&str) -> usize + use<> {
-        let query = LogQuery { run: Some(self.run.clone()), limit: Some(200), after: None };
+        let query = LogQuery { run: Some(self.run.parse().expect("an id")), limit: Some(200), after: None };
         let log = admin.log(&query).await.expect("the log").items;
         move |kind| log.iter().filter(|entry| entry.event.kind.as_str() == kind).count()
     }

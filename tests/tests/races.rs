@@ -59,7 +59,7 @@ impl Race {
 
     /// Checks that the log has exactly one resolution of the review, and returns it.
     async fn check(&self, run: RunId, review: &Review, topic: &str) -> Resolution {
-        let log = LogQuery { run: Some(run.to_string()), limit: Some(200), after: None };
+        let log = LogQuery { run: Some(run), limit: Some(200), after: None };
         let entries = self.admin.log(&log).await.expect("the log").items;
         let count = |kind| entries.iter().filter(|entry| entry.event.kind == kind).count();
         assert_eq!(count(EntryKind::ReviewResolved), 1, "{topic}: it leaves `pending` exactly once");

@@ -49,7 +49,8 @@ async fn a_team_goes_on_with_the_next_member_after_a_kill(database: Database) {
     .await;
     assert_eq!(over["output"]["talk"], "Blue.");
     let admin = server.admin().await;
-    let query = LogQuery { run: Some(run["id"].as_str().expect("an id").to_owned()), limit: Some(200), after: None };
+    let id = run["id"].as_str().expect("an id").parse().expect("an id");
+    let query = LogQuery { run: Some(id), limit: Some(200), after: None };
     let log = admin.log(&query).await.expect("the log").items;
     let answers = log.iter().filter(|entry| entry.event.kind == EntryKind::ModelAnswered).count();
     assert_eq!(answers, 2, "each has answered once");

@@ -41,11 +41,8 @@ pub struct LogArgs {
 /// Runs `countersign log`: prints the entries, with `--json` each as one line of JSON.
 pub async fn run(args: LogArgs) -> anyhow::Result<()> {
     let api = args.server.client()?;
-    let mut query = LogQuery {
-        run: args.run.map(|run| run.to_string()),
-        after: if args.new { Some("end".to_owned()) } else { args.after },
-        limit: Some(200),
-    };
+    let after = if args.new { Some("end".to_owned()) } else { args.after };
+    let mut query = LogQuery { run: args.run, after, limit: Some(200) };
     let mut pause = PAUSE;
     loop {
         let page = match api.log(&query).await {

@@ -27,9 +27,6 @@ pub(super) fn mount(api: &mut Api) {
 
 async fn list(caller: Caller, Params(mut query): Params<FeedbackQuery>) -> Result<Json<Page<Feedback>>> {
     query.limit = Some(limit(query.limit)?);
-    if query.run.as_ref().is_some_and(|run| run.parse::<RunId>().is_err()) {
-        return Err(Problem::invalid("/run", "the id of a run").into());
-    }
     query.cursor = FEEDBACK.place(query.cursor)?;
     Ok(Json(FEEDBACK.page(caller.state.store.feedback(caller.principal(), &query).await?)))
 }

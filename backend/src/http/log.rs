@@ -27,16 +27,11 @@ pub(super) fn mount(api: &mut Api) {
 async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Page<Entry>>> {
     let limit = limit(query.limit)?;
     let mut visibility = CallerVisibility::new(caller.principal(), &caller.state.store);
-    let run = match query.run {
-        Some(text) => {
-            let run = text.parse().map_err(|_| Problem::invalid("/run", "the id of a run"))?;
-            if !visibility.run(run).await? {
-                return Err(Problem::new(Code::NotFound).into());
-            }
-            Some(run)
-        }
-        None => None,
-    };
+    if let Some(run) = query.run
+        && !visibility.run(run).await?
+    {
+        return Err(Problem::new(Code::NotFound).into());
+    }
     let after = match query.after {
         // No entries: only the cursor from which later entries can be read.
         Some(after) if after == END => {
@@ -46,7 +41,7 @@ async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Pag
         Some(after) => Cursor(after),
         None => caller.state.store.origin(),
     };
-    let page = caller.state.store.log(&after, run, limit).await?.ok_or_else(|| {
+    let page = caller.state.store.log(&after, query.run, limit).await?.ok_or_else(|| {
         Problem::invalid("/after", "this place is no longer in the log; leave `after` out to read from the start")
     })?;
     let mut items = Vec::with_capacity(page.entries.len());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shared::access::{Act, Principal, access};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 use shared::feedback::{Feedback, FeedbackQuery};
-use shared::id::{FlowId, RunId};
+use shared::id::FlowId;
 
 use super::batch::Table;
 use super::cursor::ListPlace;
@@ -30,8 +30,7 @@ impl Store {
         if let Some(of) = query.feedback_type {
             sql = sql.push(" AND type = ").bind(of.as_str());
         }
-        if let Some(run) = &query.run {
-            let Ok(run) = run.parse::<RunId>() else { return Ok(Page { items: Vec::new(), next_cursor: None }) };
+        if let Some(run) = query.run {
             sql = sql.push(" AND run_id = ").bind(run.0);
         }
         if !access(viewer, Act::SeeFeedback(None)).is_allowed() {

@@ -107,7 +107,10 @@ async fn feedback_is_given_once_and_is_on_the_record() {
     ] {
         assert_eq!(dev.post(&path, &wrong).await.expect(422)["errors"][0]["path"], place);
     }
-    dev.get("/api/v1/feedback?run=one").await.expect(422);
+    for list in ["feedback", "log"] {
+        let refused = dev.get(&format!("/api/v1/{list}?run=one")).await.expect(422);
+        assert_eq!(refused["errors"][0]["path"], "/run", "{list}");
+    }
 }
 
 #[tokio::test]

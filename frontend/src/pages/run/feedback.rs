@@ -45,7 +45,7 @@ impl RunFeedback {
     pub fn of(data: RunData) -> Self {
         let api = use_api();
         Self(LocalResource::new(move || async move {
-            let query = FeedbackQuery { run: Some(data.id.to_string()), ..FeedbackQuery::default() };
+            let query = FeedbackQuery { run: Some(data.id), ..FeedbackQuery::default() };
             api.feedback(&query).await
         }))
     }
