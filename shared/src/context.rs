@@ -21,13 +21,6 @@ pub struct Context {
     pub metadata: JsonMap,
 }
 
-impl Context {
-    /// Whether the context is empty.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// The current item of a map's list: `2 of 5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

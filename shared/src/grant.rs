@@ -68,7 +68,7 @@ pub struct Grant {
     /// with other values would send something else. None if they read nothing else.
     pub reads: Option<String>,
     /// The index of the tool's gate that it opens.
-    #[serde(default, skip_serializing_if = "is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub gate: usize,
     /// Where it holds.
     pub scope: GrantScope,
@@ -99,11 +99,6 @@ pub struct GrantedCall<'a> {
     pub arguments: &'a JsonMap,
     /// The digest of what its templates read, as [`Grant::reads`].
     pub reads: Option<&'a str>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_first(place: &usize) -> bool {
-    *place == 0
 }
 
 impl Grant {

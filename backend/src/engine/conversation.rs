@@ -63,7 +63,7 @@ pub struct Conversation {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id_prefix: String,
     /// What the final answer is used for.
-    #[serde(default, skip_serializing_if = "Purpose::is_answer")]
+    #[serde(default, skip_serializing_if = "shared::is_default")]
     pub purpose: Purpose,
 }
 
@@ -224,10 +224,6 @@ impl Purpose {
             }
             other => other.clone(),
         }
-    }
-
-    fn is_answer(&self) -> bool {
-        *self == Self::Answer
     }
 }
 

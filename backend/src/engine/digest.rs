@@ -29,18 +29,13 @@ struct DigestedContent<'a> {
     consequences: &'a [String],
     /// The stakes besides the consequences. Default values are left out, so that a client that does not know these
     /// members computes the same digest.
-    #[serde(skip_serializing_if = "is_usual")]
+    #[serde(skip_serializing_if = "shared::is_default")]
     severity: Severity,
     category: Option<&'a str>,
     reversible: Option<bool>,
     estimated_cost: Option<&'a Cost>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     alternatives: &'a [Alternative],
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_usual(severity: &Severity) -> bool {
-    *severity == Severity::default()
 }
 
 /// The digest of what a review shows.

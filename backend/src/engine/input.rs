@@ -33,7 +33,7 @@ pub struct Launch {
     #[serde(serialize_with = "shared::user_data::members")]
     pub input: JsonMap,
     /// User, tenant, session and metadata of the run, which templates see as `context`.
-    #[serde(default, skip_serializing_if = "Context::is_empty")]
+    #[serde(default, skip_serializing_if = "shared::is_default")]
     pub context: Context,
     /// Whether decisions leave the given `context.metadata` unchanged. False in launches from before this rule.
     #[serde(default)]

@@ -44,7 +44,7 @@ pub struct RunState {
     #[serde(serialize_with = "shared::user_data::members")]
     pub input: JsonMap,
     /// User, tenant and session that the launch gave, and metadata, to which decisions add.
-    #[serde(default, skip_serializing_if = "Context::is_empty")]
+    #[serde(default, skip_serializing_if = "shared::is_default")]
     pub context: Context,
     /// The keys of `context.metadata` that the launch gave, which no decision replaces. `None` for runs from before this
     /// rule: of these, it is not known what decisions have added.

@@ -37,7 +37,7 @@ pub struct Agent {
     /// The budget of a step; more is `BUDGET_EXCEEDED`.
     pub budget: Option<Budget>,
     /// The agent's own gates, which override those of the flow.
-    #[serde(default, skip_serializing_if = "AgentGates::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub gates: AgentGates,
     /// The script of a `demo/…` model; default: plausible text.
     pub demo: Option<DemoScript>,
@@ -87,13 +87,6 @@ pub struct AgentGates {
     /// Gates by the name of one of the agent's tools, or a pattern with `*`, as in a flow.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub before_tool: IndexMap<String, GateSetting>,
-}
-
-impl AgentGates {
-    /// Whether the agent has no gates of its own.
-    pub fn is_empty(&self) -> bool {
-        self.before_tool.is_empty()
-    }
 }
 
 /// The budget of a step of an agent.

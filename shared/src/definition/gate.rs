@@ -30,13 +30,6 @@ pub struct Gates {
     pub before_strategy_override: Option<GateSetting>,
 }
 
-impl Gates {
-    /// Whether there are no gates.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// `true`, `false`, or a gate with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -69,12 +69,12 @@ pub struct Flow {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub tools: IndexMap<String, Tool>,
     /// The actions that require approval.
-    #[serde(default, skip_serializing_if = "Gates::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub gates: Gates,
     /// Checks on every approved action, edit and output; default: `pii-redaction` and `code-safety`. `false`: none.
     pub guardrails: Option<Guardrails>,
     /// The defaults of nodes and gates.
-    #[serde(default, skip_serializing_if = "Defaults::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub defaults: Defaults,
     /// The reviewers of nodes with certain tags; the first match counts, before `defaults.reviewers`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -146,11 +146,4 @@ pub struct Defaults {
     pub reviewers: Reviewers,
     /// The model of agents that name none.
     pub model: Option<String>,
-}
-
-impl Defaults {
-    /// Whether there are no defaults.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }

@@ -267,7 +267,7 @@ struct RawNode {
     #[serde(skip_serializing_if = "Next::is_empty")]
     next: Next,
     /// What happens to several incoming branches; default: `any`.
-    #[serde(skip_serializing_if = "is_any")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     join: Join,
     /// The limit of visits; default 25.
     max_visits: Option<u32>,
@@ -275,11 +275,6 @@ struct RawNode {
     on_visit_limit: Option<NodeId>,
     /// What happens when it fails.
     failure: Option<Failure>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn is_any(join: &Join) -> bool {
-    *join == Join::Any
 }
 
 impl TryFrom<RawNode> for Node {
