@@ -1,6 +1,7 @@
 //! The exit codes, which are the same for every command.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use shared::error::{Code, Problem};
 
@@ -48,6 +49,12 @@ impl Quit {
     /// Creates an error with this exit code.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
+    }
+
+    /// Creates the error for a file or folder that cannot be read.
+    pub fn unread(path: impl AsRef<Path>, error: &std::io::Error) -> Self {
+        let path = text::line(&path.as_ref().display().to_string());
+        Self::new(Exit::Error, format!("{path} cannot be read: {error}"))
     }
 }
 

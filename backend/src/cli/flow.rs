@@ -42,18 +42,13 @@ pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
         FlowCommand::Check { files } => {
             let mut mistakes = 0;
             for file in files {
-                let shown = file.display();
-                let unread = |what: &std::path::Display<'_>, error| {
-                    Quit::new(Exit::Error, format!("{what} cannot be read: {error}"))
-                };
-                let source = std::fs::read_to_string(&file).map_err(|error| unread(&shown, error))?;
+                let source = std::fs::read_to_string(&file).map_err(|error| Quit::unread(&file, &error))?;
                 let draft = flow::read(&source);
                 let folder = file.parent().unwrap_or(Path::new("."));
-                let called = called::Called::of(draft.flow(), folder);
-                let called = called.map_err(|error| unread(&folder.display(), error))?;
+                let called = called::Called::of(draft.flow(), folder)?;
                 let checked = draft.check(&Here { library: Some(&called.library()), ..Here::default() });
                 mistakes += checked.errors.len();
-                let shown = text::line(&shown.to_string());
+                let shown = text::line(&file.display().to_string());
                 for error in &checked.errors {
                     print(&format!("{shown}:{}", text::line(&error.to_string())));
                 }

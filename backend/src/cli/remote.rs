@@ -49,8 +49,7 @@ impl ServerArgs {
             return Err(Quit::new(Exit::Error, message));
         }
         let token = match &self.token_file {
-            Some(file) => std::fs::read_to_string(file)
-                .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", file.display())))?,
+            Some(file) => std::fs::read_to_string(file).map_err(|error| Quit::unread(file, &error))?,
             None => std::env::var("COUNTERSIGN_TOKEN").unwrap_or_default(),
         };
         let token = token.trim();

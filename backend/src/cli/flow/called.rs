@@ -7,6 +7,7 @@ use std::sync::Arc;
 use shared::definition::Flow;
 use shared::id::FlowId;
 
+use super::super::exit::Quit;
 use crate::flow::{Compiled, Library, calls, read};
 
 /// The flows of a folder that a flow calls, directly or indirectly.
@@ -20,9 +21,9 @@ pub struct Called {
 
 impl Called {
     /// Finds the flows that `flow` calls; none if it could not be parsed. Fails if the folder cannot be read.
-    pub fn of(flow: Option<&Flow>, folder: &Path) -> std::io::Result<Self> {
+    pub fn of(flow: Option<&Flow>, folder: &Path) -> Result<Self, Quit> {
         let Some(flow) = flow.filter(|flow| calls(flow).next().is_some()) else { return Ok(Self::default()) };
-        let files = files(folder)?;
+        let files = files(folder).map_err(|error| Quit::unread(folder, &error))?;
         let mut flows = Vec::new();
         collect(flow, &files, &mut vec![flow.id.clone()], &mut flows);
         Ok(Self { flows, names: files.into_keys().map(String::from).collect() })

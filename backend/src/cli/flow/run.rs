@@ -78,12 +78,10 @@ Exit codes:
 /// Runs the flow, and prints its output.
 pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let shown = args.file.display().to_string();
-    let source = std::fs::read_to_string(&args.file)
-        .map_err(|error| Quit::new(Exit::Error, format!("{shown} cannot be read: {error}")))?;
+    let source = std::fs::read_to_string(&args.file).map_err(|error| Quit::unread(&args.file, &error))?;
     let draft = flow::read(&source);
     let folder = args.flows.as_deref().or_else(|| args.file.parent()).unwrap_or(Path::new("."));
-    let called = Called::of(draft.flow(), folder)
-        .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", folder.display())))?;
+    let called = Called::of(draft.flow(), folder)?;
     let settings = config::SettingsFile::load(args.config.as_deref())?;
     let reach = Reach { terminal: true, ..app::reach(&settings, true) };
     let checked = draft.check(&Here { library: Some(&called.library()), reach: Some(&reach), ..Here::default() });
@@ -96,8 +94,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
 
     let screen = Screen::stderr();
     let answers = match args.answers.as_deref() {
-        Some(file) if file.as_os_str() != "-" => InputLines::file(file)
-            .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", file.display())))?,
+        Some(file) if file.as_os_str() != "-" => InputLines::file(file).map_err(|error| Quit::unread(file, &error))?,
         _ => InputLines::stdin(),
     };
     let terminal = Arc::new(Terminal::on(screen.clone(), answers));
@@ -208,8 +205,7 @@ fn input(flow: &Flow, object: Option<&str>, values: &[String]) -> Result<JsonMap
 /// Parses the JSON object of a flag, or of the file that it names as `@FILE`.
 fn object<T: DeserializeOwned>(flag: &str, json: &str) -> Result<T, Quit> {
     let text = match json.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file)
-            .map_err(|error| Quit::new(Exit::Error, format!("{file} cannot be read: {error}")))?,
+        Some(file) => std::fs::read_to_string(file).map_err(|error| Quit::unread(file, &error))?,
         None => json.to_owned(),
     };
     let invalid = |error| Quit::new(Exit::Invalid, format!("{flag} must be a JSON object of the right form: {error}"));

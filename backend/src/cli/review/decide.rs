@@ -15,7 +15,7 @@ use super::super::exit::{Exit, Quit};
 use super::super::print;
 use super::super::remote::ServerArgs;
 use super::super::table::print_json;
-use super::super::terminal::{self, InputLines, Screen, Terminal, text};
+use super::super::terminal::{self, InputLines, Screen, Terminal};
 use super::{render, state};
 use crate::embed::Reviewer as _;
 
@@ -233,7 +233,6 @@ fn metadata(said: &[String]) -> Result<JsonMap, Quit> {
 /// Returns the value of a flag: the text itself, or the content of the file for `@FILE`, without the last line break.
 fn given(said: &str) -> Result<String, Quit> {
     let Some(file) = said.strip_prefix('@') else { return Ok(said.to_owned()) };
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", text::line(file))))?;
+    let text = std::fs::read_to_string(file).map_err(|error| Quit::unread(file, &error))?;
     Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))
 }
