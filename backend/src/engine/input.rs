@@ -234,6 +234,25 @@ pub enum Input {
     },
 }
 
+/// The person of an input, by reference. A macro, so that one list serves shared and mutable references: a variant that
+/// is missing in one of them would keep rights that its person no longer has.
+macro_rules! person_of {
+    ($input:expr) => {
+        match $input {
+            Self::Decide { by, .. }
+            | Self::Feedback { by, .. }
+            | Self::Cancel { by, .. }
+            | Self::Claim { by, .. }
+            | Self::Release { by, .. }
+            | Self::Delegate { by, .. }
+            | Self::Comment { by, .. }
+            | Self::Withdraw { by, .. }
+            | Self::View { by, .. } => Some(by),
+            _ => None,
+        }
+    };
+}
+
 impl Input {
     /// Creates a [`Self::CallBack`], before guardrails have asked any program about it.
     pub fn call_back(review: ReviewId, task: TaskId, answer: ProgramAnswer) -> Self {
@@ -277,34 +296,12 @@ impl Input {
 
     /// Returns the person who acts; `None` for workers, programs and timers.
     pub fn by(&self) -> Option<&Principal> {
-        match self {
-            Self::Decide { by, .. }
-            | Self::Feedback { by, .. }
-            | Self::Cancel { by, .. }
-            | Self::Claim { by, .. }
-            | Self::Release { by, .. }
-            | Self::Delegate { by, .. }
-            | Self::Comment { by, .. }
-            | Self::Withdraw { by, .. }
-            | Self::View { by, .. } => Some(by),
-            _ => None,
-        }
+        person_of!(self)
     }
 
     /// Like [`Self::by`], for the store to fill in the rights of its transaction.
     pub fn by_mut(&mut self) -> Option<&mut Principal> {
-        match self {
-            Self::Decide { by, .. }
-            | Self::Feedback { by, .. }
-            | Self::Cancel { by, .. }
-            | Self::Claim { by, .. }
-            | Self::Release { by, .. }
-            | Self::Delegate { by, .. }
-            | Self::Comment { by, .. }
-            | Self::Withdraw { by, .. }
-            | Self::View { by, .. } => Some(by),
-            _ => None,
-        }
+        person_of!(self)
     }
 }
 
