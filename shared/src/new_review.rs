@@ -1,6 +1,7 @@
 //! A question that a program asks without a flow: the body of `POST /api/v1/reviews`.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::JsonMap;
 use crate::definition::{Builtin, OnTimeout, Policy, Reviewers};
@@ -42,7 +43,7 @@ pub struct NewReview {
 }
 
 /// The kinds of questions without a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AskedKind {

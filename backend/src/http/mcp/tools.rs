@@ -13,11 +13,13 @@ use shared::api::Launch;
 use shared::id::{ReviewId, RunId};
 use shared::new_review::AskedKind;
 use shared::time::Span;
+use strum::{IntoStaticStr, VariantArray as _};
 
 use crate::engine;
 
 /// A tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Tool {
     /// Asks people a question, and waits for the answer.
     Ask(AskedKind),
@@ -81,17 +83,10 @@ pub(super) const NOT_ARGUMENTS: [&str; 2] = ["kind", "callback_url"];
 
 /// All tools, in the order in which they are listed, with their descriptions.
 static TOOLS: LazyLock<Vec<(Tool, Description)>> = LazyLock::new(|| {
-    let asks = [
-        AskedKind::Approval,
-        AskedKind::Clarification,
-        AskedKind::Edit,
-        AskedKind::Escalation,
-        AskedKind::Checkpoint,
-        AskedKind::Handoff,
-    ];
+    let asks = AskedKind::VARIANTS.iter().copied();
     let others =
         [Tool::WaitForReview, Tool::WithdrawReview, Tool::ListFlows, Tool::StartRun, Tool::GetRun, Tool::CancelRun];
-    asks.into_iter().map(Tool::Ask).chain(others).map(|tool| (tool, tool.description())).collect()
+    asks.map(Tool::Ask).chain(others).map(|tool| (tool, tool.description())).collect()
 });
 
 /// Returns the descriptions of the tools that the caller may use.
@@ -116,13 +111,8 @@ impl Tool {
 
     fn name(self) -> &'static str {
         match self {
-            Self::Ask(kind) => kind.builtin().into(),
-            Self::WaitForReview => "wait_for_review",
-            Self::WithdrawReview => "withdraw_review",
-            Self::ListFlows => "list_flows",
-            Self::StartRun => "start_run",
-            Self::GetRun => "get_run",
-            Self::CancelRun => "cancel_run",
+            Self::Ask(kind) => kind.builtin().as_str(),
+            own => own.into(),
         }
     }
 
