@@ -33,6 +33,18 @@ pub fn parts(text: &str) -> Vec<TextPart<'_>> {
     parts
 }
 
+/// Returns a text with each hidden character replaced by what `with` returns for it and its name.
+pub fn replaced(text: &str, with: impl Fn(char, &str) -> String) -> String {
+    let mut out = String::with_capacity(text.len());
+    for part in parts(text) {
+        match part {
+            TextPart::Plain(plain) => out.push_str(plain),
+            TextPart::Hidden { c, name } => out.push_str(&with(c, &name)),
+        }
+    }
+    out
+}
+
 /// Counts the hidden characters of a text.
 pub fn count(text: &str) -> usize {
     hidden(text).count()

@@ -1,10 +1,8 @@
 //! The text of a message about a review, in plain words. Text of agents is hostile: it is shown as text, with hidden
 //! and bidirectional characters made visible, and never as markup; what is longer than a line is quoted.
 
-use std::borrow::Cow;
-
 use shared::definition::OnTimeout;
-use shared::invisible_characters::{TextPart, parts};
+use shared::invisible_characters::replaced;
 use shared::notification::Occasion;
 use shared::review::{Review, ReviewStatus};
 use shared::time::Timestamp;
@@ -21,12 +19,7 @@ const MAX_LINE: usize = 90;
 
 /// Returns the text with hidden characters made visible, so that nothing in it is hidden. Line breaks stay.
 pub(super) fn inert(text: &str) -> String {
-    let shown = parts(text).into_iter().map(|part| match part {
-        TextPart::Plain(plain) => Cow::Borrowed(plain),
-        TextPart::Hidden { c: '\r', .. } => Cow::Borrowed(""),
-        TextPart::Hidden { c, .. } => Cow::Owned(format!("<U+{:04X}>", u32::from(c))),
-    });
-    shown.collect()
+    replaced(text, |c, _| if c == '\r' { String::new() } else { format!("<U+{:04X}>", u32::from(c)) })
 }
 
 /// Returns the first `max` characters of a text, made inert, and whether that is the whole text.

@@ -1,7 +1,7 @@
 //! Hidden characters: how many a value has, the value without them, and a text that names them.
 
 use serde_json::Value;
-use shared::invisible_characters::{TextPart, count, parts};
+use shared::invisible_characters::{count, replaced};
 
 /// Counts the hidden characters in all strings of a value.
 pub fn hidden_in(value: &Value) -> usize {
@@ -15,11 +15,7 @@ pub fn hidden_in(value: &Value) -> usize {
 
 /// Returns a text without its hidden characters.
 pub fn without_hidden(text: &str) -> String {
-    let plain = |part| match part {
-        TextPart::Plain(text) => text,
-        TextPart::Hidden { .. } => "",
-    };
-    parts(text).into_iter().map(plain).collect()
+    replaced(text, |_, _| String::new())
 }
 
 /// Removes the hidden characters from all strings of a value.
@@ -35,11 +31,7 @@ pub fn remove_hidden(value: &mut Value) {
 /// A text with its hidden characters named in brackets, for places without elements: a tooltip, an option of a menu,
 /// the title of the tab.
 pub fn named(text: &str) -> String {
-    let part = |part: TextPart<'_>| match part {
-        TextPart::Plain(text) => text.to_owned(),
-        TextPart::Hidden { name, .. } => format!("[{name}]"),
-    };
-    parts(text).into_iter().map(part).collect()
+    replaced(text, |_, name| format!("[{name}]"))
 }
 
 #[cfg(test)]

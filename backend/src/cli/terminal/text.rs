@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use shared::invisible_characters::{TextPart, parts};
+use shared::invisible_characters::replaced;
 
 /// Returns the text as one harmless line, in which line breaks are shown by name too.
 pub fn line(text: &str) -> String {
@@ -43,27 +43,15 @@ pub fn json_line(value: &impl serde::Serialize) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for part in parts(text) {
-        match part {
-            TextPart::Plain(plain) => out.push_str(plain),
-            TextPart::Hidden { c, .. } => {
-                let mut units = [0; 2];
-                for unit in c.encode_utf16(&mut units) {
-                    let _ = write!(out, "\\u{unit:04x}");
-                }
-            }
+    replaced(text, |c, _| {
+        let mut escape = String::new();
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(escape, "\\u{unit:04x}");
         }
-    }
-    out
+        escape
+    })
 }
 
 fn inert(text: &str) -> String {
-    parts(text)
-        .into_iter()
-        .map(|part| match part {
-            TextPart::Plain(plain) => plain.to_owned(),
-            TextPart::Hidden { name, .. } => format!("‹{name}›"),
-        })
-        .collect()
+    replaced(text, |_, name| format!("‹{name}›"))
 }
