@@ -81,6 +81,15 @@ fn without_addresses(line: &str) -> String {
     out + rest
 }
 
+/// Returns the beginning of a text on one line, at most `most` characters; what is longer ends with `…`.
+pub fn beginning(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= most {
+        return line;
+    }
+    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// Shortens a text to this many characters, preferably at the end of a word.
 pub fn cut(text: &str, most: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };

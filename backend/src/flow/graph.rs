@@ -7,6 +7,7 @@ use dagre::{EdgeLabel, GraphLabel, LayoutOptions, NodeLabel, layout};
 use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use shared::definition::{EdgeCondition, Flow, NodeKind, Target};
 use shared::id::NodeId;
+use shared::topic::beginning;
 
 use super::Compiled;
 use super::calls::calls;
@@ -154,7 +155,7 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
         for edge in &node.next.0 {
             let label = match &edge.condition {
                 EdgeCondition::Always => None,
-                EdgeCondition::When(when) => Some(shortened(&spoken(when))),
+                EdgeCondition::When(when) => Some(beginning(&spoken(when), LONGEST_LABEL)),
                 EdgeCondition::Else => Some("else".to_owned()),
             };
             match &edge.to {
@@ -200,14 +201,6 @@ fn spoken(when: &str) -> String {
         Some(option) if !option.contains(' ') => option.replace(['"', '\''], ""),
         _ => when.to_owned(),
     }
-}
-
-fn shortened(label: &str) -> String {
-    let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
-    if label.chars().count() <= LONGEST_LABEL {
-        return label;
-    }
-    label.chars().take(LONGEST_LABEL - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use leptos::prelude::*;
 use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use shared::run::{Activity, Report, Run, RunStatus, StepStatus};
+use shared::topic::beginning;
 
 use super::schema_form::next_key;
 use crate::state::ending::Ending;
@@ -14,8 +15,6 @@ use crate::state::ending::Ending;
 const MARGIN: u32 = 18;
 /// The approximate number of characters of a label per unit of width.
 const CHARS_PER_PIXEL: f64 = 0.145;
-/// The maximum length of an edge's label in characters; longer ones are cut. The layout leaves room for them.
-const LONGEST_LABEL: usize = 32;
 /// The approximate width of a character of an edge's label.
 const LABEL_CHARACTER: f64 = 6.7;
 
@@ -194,18 +193,16 @@ fn edge_view(edge: &GraphEdge, graph: u64) -> impl IntoView + use<> {
     }
 }
 
-/// The condition of an edge at its middle, shortened; the tooltip has all of it.
+/// The label of an edge at its middle.
 fn edge_label(edge: &GraphEdge) -> Option<impl IntoView + use<>> {
     let label = edge.label.clone()?;
     let middle = middle(&edge.points)?;
-    let short = shorten(&label, LONGEST_LABEL);
     #[expect(clippy::cast_precision_loss, reason = "a few characters")]
-    let width = short.chars().count() as f64 * LABEL_CHARACTER + 8.0;
+    let width = label.chars().count() as f64 * LABEL_CHARACTER + 8.0;
     Some(view! {
         <g class=format!("edge-label {}", kind_class(edge.kind))>
-            <title>{label}</title>
             <rect x=(middle.0 - width / 2.0).to_string() y=(middle.1 - 8.0).to_string() width=width.to_string() height="16" rx="4"/>
-            <text x=middle.0.to_string() y=middle.1.to_string() dy="3.5" text-anchor="middle">{short}</text>
+            <text x=middle.0.to_string() y=middle.1.to_string() dy="3.5" text-anchor="middle">{label}</text>
         </g>
     })
 }
@@ -218,7 +215,7 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
     let fits = ((node.width - 30.0) * CHARS_PER_PIXEL).max(4.0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few characters")]
     let text = if node.id.chars().count() > fits as usize {
-        shorten(&node.id, (fits * 0.9) as usize)
+        beginning(&node.id, (fits * 0.9) as usize)
     } else {
         node.id.clone()
     };
@@ -315,15 +312,6 @@ fn middle(points: &[(f64, f64)]) -> Option<(f64, f64)> {
         left -= length;
     }
     points.first().copied()
-}
-
-fn shorten(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
-    short.push('…');
-    short
 }
 
 /// An SVG path for a kind of node, 12 pixels wide; the same in graph, timeline and catalogue.

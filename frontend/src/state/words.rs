@@ -11,6 +11,7 @@ use shared::log::ReviewAct;
 use shared::review::{AskedHandler, Review, ReviewKind};
 use shared::run::Part;
 use shared::time::Timestamp;
+use shared::topic::beginning;
 
 pub use super::durations::{ago, duration_ms, left, length, so_far};
 use super::sentences::{listed, sentence};
@@ -135,8 +136,7 @@ pub fn category(review: &Review) -> Option<String> {
 
 /// The beginning of a text on one line, at most 120 characters.
 pub fn cut(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= 120 { line } else { format!("{}…", line.chars().take(119).collect::<String>()) }
+    beginning(text, 120)
 }
 
 /// An amount in US dollars, such as `$0.004` or `$1.20`.
