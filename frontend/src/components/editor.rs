@@ -50,9 +50,6 @@ pub fn Editor(
     /// The line and column to jump to, from 1; reset to `None` afterwards.
     #[prop(into)]
     jump: RwSignal<Option<(u32, u32)>>,
-    /// Whether the text cannot be changed.
-    #[prop(into)]
-    readonly: Signal<bool>,
     /// The accessible name of the editor.
     #[prop(into)]
     label: String,
@@ -75,7 +72,7 @@ pub fn Editor(
         let left = leaving.get_value();
         leaving.set_value(event.key() == "Escape");
         let plain = !event.ctrl_key() && !event.alt_key() && !event.meta_key() && !event.shift_key();
-        if event.key() != "Tab" || !plain || left || readonly.get_untracked() {
+        if event.key() != "Tab" || !plain || left {
             return;
         }
         event.prevent_default();
@@ -122,8 +119,7 @@ pub fn Editor(
             <ol class="editor-gutter" aria-hidden="true"><div style=shift>{gutter}</div></ol>
             <div class="editor-bands" aria-hidden="true"><div style=shift>{bands}</div></div>
             <textarea node_ref=area spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off" aria-label=label title="Tab indents; Escape, then Tab leaves"
-                readonly=readonly bind:value=text
-                on:scroll=move |_| scrolled.set(area.get_untracked().map_or(0, |area| area.scroll_top()))
+                bind:value=text on:scroll=move |_| scrolled.set(area.get_untracked().map_or(0, |area| area.scroll_top()))
                 on:keydown=key></textarea>
         </div>
     }

@@ -58,9 +58,9 @@ pub fn Failed(
     title: String,
     /// The error of the server or the network.
     problem: Problem,
-    /// Called by "Try again"; without it, there is no such button.
-    #[prop(optional, into)]
-    retry: Option<Callback<()>>,
+    /// Called by "Try again".
+    #[prop(into)]
+    retry: Callback<()>,
     /// Whether this is all that the page shows; then the title is the page's heading.
     #[prop(optional)]
     page: bool,
@@ -73,7 +73,7 @@ pub fn Failed(
             <Glyph icon=icondata::LuTriangleAlert />
             {heading(title, page)}
             <p>{inert_code(&problem.to_string())}</p>
-            {retry.map(|retry| view! { <button class="b" on:click=move |_| retry.run(())>"Try again"</button> })}
+            <button class="b" on:click=move |_| retry.run(())>"Try again"</button>
             {children.map(|children| children())}
         </div>
     }

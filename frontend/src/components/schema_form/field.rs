@@ -55,13 +55,7 @@ fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
         let typed = if left.get() { own.with_value(FieldDraft::mistake) } else { None };
         typed.unwrap_or_else(|| said.get())
     });
-    let parts = FieldParts {
-        id: StoredValue::new(id.clone()),
-        required: draft.required,
-        wrong,
-        disabled: place.disabled,
-        left,
-    };
+    let parts = FieldParts { id: StoredValue::new(id.clone()), required: draft.required, wrong, left };
     let expected = match &draft.shape.kind {
         Kind::Json { expected: Some(expected), .. } => {
             Some(format!("JSON. The schema expects {expected}; the value is something else."))
@@ -149,7 +143,7 @@ where
         let (is, set) = (chosen.clone(), chosen.clone());
         view! {
             <label class="radio">
-                <input type="radio" name=group.clone() disabled=move || parts.disabled.get()
+                <input type="radio" name=group.clone()
                     prop:checked=move || is.get() == value
                     on:change=while_shown(move |_| { set.set(value); parts.left.set(true); })/>
                 <span>{inert(&label)}</span>
@@ -174,7 +168,7 @@ fn menu(choices: &[FieldChoice], at: ArcRwSignal<Option<usize>>, parts: FieldPar
     let nothing = if parts.required { "Choose one" } else { "Not set" };
     let none = chosen.clone();
     view! {
-        <select class="select" id=parts.id() disabled=move || parts.disabled.get()
+        <select class="select" id=parts.id()
             aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()
             on:change=while_shown(move |event| { chosen.set(event_target_value(&event).parse().ok()); parts.left.set(true); })>
             <option value="" prop:selected=move || none.get().is_none()>{nothing}</option>
@@ -208,8 +202,7 @@ fn text_input(kind: &Kind, text: ArcRwSignal<String>, draft: &FieldDraft, name: 
     view! {
         <input class=class type=input id=parts.id() inputmode=mode placeholder=example autocomplete="off"
             prop:value=get on:input=typed on:blur=while_shown(move |_| parts.left.set(true))
-            disabled=move || parts.disabled.get() aria-label=spoken
-            aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()/>
+            aria-label=spoken aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()/>
     }
     .into_any()
 }
@@ -228,7 +221,7 @@ fn lines(
         <textarea class="textarea" class:code=code id=parts.id() rows=rows placeholder=example aria-label=spoken
             spellcheck=if code { "false" } else { "true" }
             prop:value=get on:input=move |event| set.set(event_target_value(&event))
-            on:blur=while_shown(move |_| parts.left.set(true)) disabled=move || parts.disabled.get()
+            on:blur=while_shown(move |_| parts.left.set(true))
             aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()></textarea>
     }
     .into_any()

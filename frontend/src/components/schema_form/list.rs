@@ -38,7 +38,7 @@ pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace, field: Field
             </ol>
             <Show when=move || count() == 0><p class="list-empty">"No rows yet."</p></Show>
             <p class="mistake" aria-live="polite">{move || inert_code(&said.get())}</p>
-            <Button class="b sm" press=add off=Signal::derive(move || place.disabled.get() || count() >= max)
+            <Button class="b sm" press=add off=Signal::derive(move || count() >= max)
                 label=format!("Add a row to {}", named(&spoken))><Glyph icon=icondata::LuPlus/>"Add a row"</Button>
         </fieldset>
     }
@@ -64,7 +64,6 @@ fn row_view(
         });
     };
     let remove = move |()| rows.update(|rows| rows.retain(|row| row.key != key));
-    let locked = move || place.disabled.get();
     let spoken = move |words: &'static str| Signal::derive(move || words.replace('#', &number().to_string()));
     let place = place.child(Signal::derive(move || at.get().to_string()));
     view! {
@@ -73,13 +72,13 @@ fn row_view(
             <div class="list-field">{field(&row.draft, "", place)}</div>
             <div class="list-tools" role="group" aria-label=move || format!("Row {}", number())>
                 <Button class="b ghost sm icon" title="Move up" label=spoken("Move row # up")
-                    off=Signal::derive(move || locked() || at.get() == 0)
+                    off=Signal::derive(move || at.get() == 0)
                     press=move |()| { let at = at.get_untracked(); swap(at, at.saturating_sub(1)); }><Glyph icon=icondata::LuArrowUp/></Button>
                 <Button class="b ghost sm icon" title="Move down" label=spoken("Move row # down")
-                    off=Signal::derive(move || locked() || last())
+                    off=Signal::derive(last)
                     press=move |()| { let at = at.get_untracked(); swap(at, at + 1); }><Glyph icon=icondata::LuArrowDown/></Button>
                 <Button class="b ghost sm icon" title="Remove" label=spoken("Remove row #")
-                    off=Signal::derive(move || locked() || rows.with(Vec::len) <= min) press=remove><Glyph icon=icondata::LuTrash2/></Button>
+                    off=Signal::derive(move || rows.with(Vec::len) <= min) press=remove><Glyph icon=icondata::LuTrash2/></Button>
             </div>
         </li>
     }

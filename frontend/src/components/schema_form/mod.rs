@@ -47,16 +47,13 @@ pub fn SchemaForm(
     /// Set to the first mistake in the form.
     #[prop(optional, into)]
     flaw: Option<RwSignal<Option<String>>>,
-    /// Whether the form cannot be edited.
-    #[prop(optional, into)]
-    disabled: Signal<bool>,
 ) -> impl IntoView {
     // A value that is not an object already cannot become one here.
     let is_object =
         schema.get("type").is_some_and(|declared| declared == "object") && value.with_untracked(Value::is_object);
     // Fields for so many values would block the browser for seconds; one text does not.
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
-        return view! { <JsonAlone value sound flaw disabled object=is_object/> }.into_any();
+        return view! { <JsonAlone value sound flaw object=is_object/> }.into_any();
     }
     let draft = RwSignal::new(value.with_untracked(|value| FieldDraft::new(&schema, value)));
     let read = Memo::new(move |_| draft.with(|draft| draft.read().unwrap_or(Value::Null)));
@@ -114,12 +111,12 @@ pub fn SchemaForm(
             </Show>
             <Show
                 when=move || raw.with(Option::is_none)
-                fallback=move || view! { <RawJson raw value mistake=raw_mistake disabled object=is_object/> }
+                fallback=move || view! { <RawJson raw value mistake=raw_mistake object=is_object/> }
             >
                 {
                     let (base, label) = (base.clone(), label.clone());
                     move || {
-                        let place = FieldPlace { path: Signal::stored(base.clone()), errors, disabled };
+                        let place = FieldPlace { path: Signal::stored(base.clone()), errors };
                         field_view(&draft.get(), &label, place)
                     }
                 }
@@ -135,7 +132,6 @@ fn JsonAlone(
     value: RwSignal<Value>,
     sound: Option<RwSignal<bool>>,
     flaw: Option<RwSignal<Option<String>>>,
-    disabled: Signal<bool>,
     object: bool,
 ) -> impl IntoView {
     let raw = RwSignal::new(Some(value.with_untracked(pretty)));
@@ -150,7 +146,7 @@ fn JsonAlone(
     view! {
         <div class="form">
             <p class="hint">{format!("More than {} values: too many for a form, so they are edited as JSON.", extent::MAX_FIELDS)}</p>
-            <RawJson raw value mistake disabled object/>
+            <RawJson raw value mistake object/>
         </div>
     }
 }
@@ -161,7 +157,6 @@ fn RawJson(
     raw: RwSignal<Option<String>>,
     value: RwSignal<Value>,
     mistake: Memo<Option<String>>,
-    disabled: Signal<bool>,
     object: bool,
 ) -> impl IntoView {
     let typed = move |text: String| {
@@ -177,7 +172,6 @@ fn RawJson(
             <textarea class="textarea code" aria-label="The value as JSON" spellcheck="false" rows=rows
                 prop:value=move || raw.get().unwrap_or_default()
                 on:input=move |event| typed(event_target_value(&event))
-                disabled=disabled
                 aria-invalid=move || mistake.with(Option::is_some).to_string()
                 aria-describedby=mistake_id.clone()></textarea>
             <p class="mistake" id=mistake_id aria-live="polite">{mistake}</p>

@@ -14,8 +14,6 @@ pub struct FieldPlace {
     pub path: Signal<String>,
     /// The server's mistakes in all fields.
     pub errors: Signal<Vec<Mistake>>,
-    /// Whether the form cannot be edited.
-    pub disabled: Signal<bool>,
 }
 
 impl FieldPlace {
@@ -36,8 +34,6 @@ pub struct FieldParts {
     pub required: bool,
     /// The messages of the field's mistakes; empty if there are none.
     pub wrong: Memo<String>,
-    /// Whether the form cannot be edited.
-    pub disabled: Signal<bool>,
     /// Whether the person has left the input. Until then, a half-typed number is not reported.
     pub left: RwSignal<bool>,
 }

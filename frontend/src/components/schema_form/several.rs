@@ -25,7 +25,7 @@ pub fn boxes(choices: &[FieldChoice], ticked: &ArcRwSignal<Vec<usize>>, parts: F
         let description = choice.description.as_deref().map(|text| view! { <small class="hint">{inert(text)}</small> });
         view! {
             <label class="tick">
-                <input type="checkbox" disabled=move || parts.disabled.get() prop:checked=move || is.with(|ticked| ticked.contains(&at))
+                <input type="checkbox" prop:checked=move || is.with(|ticked| ticked.contains(&at))
                     on:change=while_shown(toggle) aria-describedby=parts.help() aria-invalid=move || parts.invalid()/>
                 <span>{inert(&choice.label)}{description}</span>
             </label>

@@ -160,7 +160,7 @@ pub fn Definition(
                     view! { <p class="banner"><span>"You have unsaved changes to "<a href=to>"version "{version}</a>"."</span></p> }
                 }).collect_view()}
                 {move || denied.get().map(|why| view! { <p class="banner">"You can read this flow and try out changes, but you cannot save them. "{sentence(why)}"."</p> })}
-                <Editor text marks=line_marks jump readonly=Signal::stored(false) label="The flow, as YAML"/>
+                <Editor text marks=line_marks jump label="The flow, as YAML"/>
                 <Mistakes checked jump/>
             </div>
             <aside class="definition-picture" aria-label="Graph">
