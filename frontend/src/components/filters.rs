@@ -12,8 +12,8 @@ use super::inert::inert_code;
 use super::listeners::while_shown;
 use super::views::{SaveView, ViewChoices};
 use crate::client::{Live, ReviewList};
+use crate::state::filter::{part, with};
 use crate::state::inbox::Inbox;
-use crate::state::inbox::address::{part, with};
 use crate::state::words;
 
 /// The delay between the last key press and the search, in milliseconds.

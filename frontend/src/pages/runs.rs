@@ -6,6 +6,7 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_navigate, use_query_map};
 use shared::access::Act;
 use shared::api::{Page, RunQuery};
+use shared::client::query_string;
 use shared::id::RunId;
 use shared::run::{RunStatus, RunSummary};
 use shared::time::Timestamp;
@@ -21,34 +22,18 @@ use crate::components::states::Empty;
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
 use crate::state::ending::{Ending, ending_word, word};
+use crate::state::filter;
 use crate::state::sentences::sentence;
 use crate::state::words;
 
 /// The number of new runs after which the list is loaded again.
 const GROWTH: usize = 200;
 
-/// The filter in the address.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct RunFilter {
-    status: Option<RunStatus>,
-    ending: Option<Ending>,
-    flow: Option<String>,
-}
-
-impl RunFilter {
-    fn takes(&self, run: &RunSummary) -> bool {
-        self.status.is_none_or(|status| status == run.status)
-            && (self.ending.is_none() || self.ending == Ending::of(run.error.as_ref()))
-            && self.flow.as_ref().is_none_or(|flow| flow.as_str() == run.flow.as_str())
-    }
-
-    fn query(&self, cursor: Option<String>) -> RunQuery {
-        RunQuery { status: self.status, ending: self.ending, flow: self.flow.clone(), cursor, ..RunQuery::default() }
-    }
-
-    fn address(&self) -> String {
-        format!("/runs{}", shared::client::query_string(&self.query(None)))
-    }
+/// Whether a run belongs in the list with this filter.
+fn takes(filter: &RunQuery, run: &RunSummary) -> bool {
+    filter.status.is_none_or(|status| status == run.status)
+        && (filter.ending.is_none() || filter.ending == Ending::of(run.error.as_ref()))
+        && filter.flow.as_ref().is_none_or(|flow| flow.as_str() == run.flow.as_str())
 }
 
 /// The page `/runs`.
@@ -61,17 +46,11 @@ pub fn RunsPage() -> impl IntoView {
     let session = Session::expect();
     let may_launch = Memo::new(move |_| session.may(Act::Launch));
     let query = use_query_map();
-    let filter = Memo::new(move |_| {
-        query.with(|query| RunFilter {
-            status: query.get("status").as_deref().and_then(RunStatus::of_word),
-            ending: query.get("ending").as_deref().and_then(Ending::of_word),
-            flow: query.get("flow").filter(|flow| !flow.is_empty()),
-        })
-    });
+    let filter = Memo::new(move |_| query.with(|query| RunQuery { limit: None, cursor: None, ..filter::read(query) }));
     live.runs.update_untracked(|runs| runs.list(true));
     on_cleanup(move || live.runs.update_untracked(|runs| runs.list(false)));
-    let fetch = move |asked: RunFilter, cursor: Option<String>| async move {
-        let page = api.runs(&asked.query(cursor)).await?;
+    let fetch = move |asked: RunQuery, cursor: Option<String>| async move {
+        let page = api.runs(&RunQuery { cursor, ..asked }).await?;
         let items = page.items.iter().map(|run| run.created_at).collect();
         live.runs.update(|runs| page.items.into_iter().for_each(|run| runs.put(run)));
         Ok(Page { items, next_cursor: page.next_cursor })
@@ -86,7 +65,7 @@ pub fn RunsPage() -> impl IntoView {
         live.runs.with(|runs| {
             let mut rows: Vec<(Timestamp, RunId)> = runs
                 .all()
-                .filter(|run| filter.takes(run) && oldest.is_none_or(|oldest| run.created_at >= oldest))
+                .filter(|run| takes(&filter, run) && oldest.is_none_or(|oldest| run.created_at >= oldest))
                 .map(|run| (run.created_at, run.id))
                 .collect();
             rows.sort_unstable_by(|one, other| other.cmp(one));
@@ -133,17 +112,17 @@ pub fn RunsPage() -> impl IntoView {
 
 /// Chips for the status and the ending, and a menu for the flow. Each changes the address, so that a view can be bookmarked and shared.
 #[component]
-fn RunFilters(filter: Memo<RunFilter>) -> impl IntoView {
+fn RunFilters(filter: Memo<RunQuery>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
-    let go = move |filter: &RunFilter| {
+    let go = move |filter: &RunQuery| {
         let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
-        navigate.with_value(|navigate| navigate(&filter.address(), options));
+        navigate.with_value(|navigate| navigate(&format!("/runs{}", query_string(filter)), options));
     };
     let chip = move |label: &'static str, status: Option<RunStatus>, ending: Option<Ending>| {
         let is = move || filter.with(|filter| filter.status == status && filter.ending == ending);
         view! {
             <button class="chip" aria-pressed=move || is().to_string()
-                on:click=move |_| go(&RunFilter { status, ending, ..filter.get_untracked() })>{label}</button>
+                on:click=move |_| go(&RunQuery { status, ending, ..filter.get_untracked() })>{label}</button>
         }
     };
     // On a phone the chips are in one line, which scrolls.
@@ -157,7 +136,7 @@ fn RunFilters(filter: Memo<RunFilter>) -> impl IntoView {
             }
         });
     });
-    let chosen = move |flow| go(&RunFilter { flow, ..filter.get_untracked() });
+    let chosen = move |flow| go(&RunQuery { flow, ..filter.get_untracked() });
     view! {
         <div node_ref=chips class="chips grow" role="group" aria-label="Status">
             {chip("All", None, None)}
@@ -221,8 +200,8 @@ fn RunRow(id: RunId) -> impl IntoView {
 }
 
 /// The notice in place of an empty list, with what to do about it.
-fn nothing(filter: &RunFilter, may_launch: bool) -> impl IntoView + use<> {
-    if *filter == RunFilter::default() && !may_launch {
+fn nothing(filter: &RunQuery, may_launch: bool) -> impl IntoView + use<> {
+    if *filter == RunQuery::default() && !may_launch {
         return view! {
             <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
                 <p>"A run is one execution of a flow. Runs that concern you appear here."</p>
@@ -230,7 +209,7 @@ fn nothing(filter: &RunFilter, may_launch: bool) -> impl IntoView + use<> {
         }
         .into_any();
     }
-    if *filter == RunFilter::default() {
+    if *filter == RunQuery::default() {
         return view! {
             <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
                 <p>"A run is one execution of a flow. Choose a flow, fill in its form, and watch it run here."</p>

@@ -1,11 +1,11 @@
 //! The statistics page: its query in the URL, and its plots as SVG and as tables.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use shared::review::ReviewKind;
 use shared::statistics::{Figures, GroupBy, StatisticsGroup, StatisticsQuery};
 use shared::time::Timestamp;
 
-use super::words;
+use super::{filter, words};
 
 /// The selectable ranges: days and label.
 pub const RANGES: [(u32, &str); 5] = [(1, "24 h"), (7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")];
@@ -24,7 +24,7 @@ const DAY: i64 = 86_400_000_000;
 
 /// The filter in the URL.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InsightsFilter {
     /// The length of the range up to now, in days; `None` for the default.
     pub days: Option<u32>,
@@ -39,22 +39,12 @@ pub struct InsightsFilter {
 }
 
 impl InsightsFilter {
-    /// Reads the filter from query parameters; invalid values are ignored.
-    pub fn from_address(get: impl Fn(&str) -> Option<String>) -> Self {
-        let get = |name: &str| get(name).filter(|value| !value.is_empty());
-        let (kind, split) = (get("kind"), get("split"));
-        Self {
-            days: get("days")
-                .and_then(|days| days.parse().ok())
-                .filter(|days| RANGES.iter().any(|(one, _)| one == days)),
-            flow: get("flow"),
-            tool: get("tool"),
-            agent: get("agent"),
-            kind: kind.as_deref().and_then(ReviewKind::of_word),
-            role: get("role"),
-            reviewer: get("reviewer"),
-            split: SPLITS.iter().map(|(one, _)| *one).find(|one| split.as_deref() == Some(one.as_str())),
-        }
+    /// Reads the filter from query parameters. Invalid values, and those that cannot be selected, are ignored.
+    pub fn read<'a, N: AsRef<str>>(parts: impl IntoIterator<Item = (N, &'a str)>) -> Self {
+        let mut filter: Self = filter::read(parts);
+        filter.days = filter.days.filter(|days| RANGES.iter().any(|(one, _)| one == days));
+        filter.split = filter.split.filter(|split| SPLITS.iter().any(|(one, _)| one == split));
+        filter
     }
 
     pub fn address(&self) -> String {
@@ -239,11 +229,10 @@ mod tests {
     #[test]
     fn an_address_is_read_and_written_alike() {
         let address = [("days", "7"), ("kind", "tool_calls"), ("split", "tool"), ("reviewer", "ana"), ("flow", "")];
-        let filter = InsightsFilter::from_address(|name| {
-            address.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
-        });
+        let filter = InsightsFilter::read(address);
         assert_eq!(filter.address(), "/insights?days=7&kind=tool_calls&reviewer=ana&split=tool");
-        assert_eq!(InsightsFilter::from_address(|_| Some("nonsense".to_owned())).days(), 30);
+        let odd = [("days", "x"), ("days", "3"), ("kind", "x"), ("split", "x"), ("split", "hour")];
+        assert_eq!(InsightsFilter::read(odd), InsightsFilter::default());
         assert_eq!(filter.narrowed(GroupBy::Tool, "send").tool.as_deref(), Some("send"));
     }
 

@@ -12,6 +12,7 @@ pub mod earlier;
 pub mod effects;
 pub mod ending;
 pub mod extent;
+pub mod filter;
 pub mod guardrail_notes;
 pub mod hidden;
 pub mod inbox;

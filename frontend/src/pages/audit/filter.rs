@@ -3,8 +3,7 @@
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
-use leptos_router::params::ParamsMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use shared::api::AuditQuery;
 use shared::client::query_string;
 use shared::log::{EntryKind, ReviewAct};
@@ -28,7 +27,7 @@ const OFTEN: [(&str, &str); 5] = [
 
 /// The filter in the address. Days are in the reader's time zone, as the times of the rows are; both ends are included.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditFilter {
     from: Option<String>,
     to: Option<String>,
@@ -41,21 +40,6 @@ pub struct AuditFilter {
 }
 
 impl AuditFilter {
-    /// Reads the filter from query parameters.
-    pub fn from_address(query: &ParamsMap) -> Self {
-        let get = |name: &str| query.get(name).filter(|value| !value.is_empty());
-        Self {
-            from: get("from"),
-            to: get("to"),
-            actor: get("actor"),
-            kind: get("kind"),
-            act: get("act"),
-            run: get("run"),
-            review: get("review"),
-            q: get("q"),
-        }
-    }
-
     /// The request for the filtered entries.
     pub fn query(&self) -> AuditQuery {
         self.query_by(begin_of_day)

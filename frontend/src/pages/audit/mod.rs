@@ -21,6 +21,7 @@ use crate::components::inert::inert;
 use crate::components::pages::{PagedList, use_pages};
 use crate::components::states::{Empty, Loading, Refresh};
 use crate::components::time::At;
+use crate::state::filter::read;
 use crate::state::story::{EventTone, describe};
 use crate::state::words;
 
@@ -46,7 +47,7 @@ pub fn AuditPage() -> impl IntoView {
 fn Audit() -> impl IntoView {
     let api = use_api();
     let query = use_query_map();
-    let filter = Memo::new(move |_| query.with(AuditFilter::from_address));
+    let filter: Memo<AuditFilter> = Memo::new(move |_| query.with(|query| read(query)));
     arrival::title(|| "Audit".to_owned());
     let heading = arrival::heading::<html::H1>();
     let fetch = move |asked: AuditFilter, cursor: Option<String>| async move {

@@ -19,9 +19,7 @@ pub fn use_filter(untouched: impl Fn() -> bool + 'static, replace: Callback<Revi
     let saved = SavedViews::expect();
     let path = use_location().pathname;
     let parts = use_query_map();
-    let addressed = Memo::new(move |_| {
-        parts.with(|parts| address::read(parts.into_iter().map(|(name, value)| (name.as_ref(), value))))
-    });
+    let addressed = Memo::new(move |_| parts.with(|parts| address::read(parts)));
     let is_at = move |filter: &ReviewQuery| {
         path.with_untracked(|path| path == INBOX) && addressed.with_untracked(|now| now == filter)
     };

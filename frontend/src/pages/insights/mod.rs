@@ -26,7 +26,7 @@ pub fn InsightsPage() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     let query = use_query_map();
-    let filter = Memo::new(move |_| query.with(|query| InsightsFilter::from_address(|name| query.get(name))));
+    let filter = Memo::new(move |_| query.with(|query| InsightsFilter::read(query)));
     // The grouping of the table does not affect the parts above it.
     let above = Memo::new(move |_| InsightsFilter { split: None, ..filter.get() });
     let now = move || live.now.get_untracked();
@@ -92,7 +92,7 @@ pub fn InsightsPage() -> impl IntoView {
 
 /// The filter of the plots with the current grouping of the table.
 fn filter_now(filter: InsightsFilter, query: Memo<leptos_router::params::ParamsMap>) -> InsightsFilter {
-    let split = query.with(|query| InsightsFilter::from_address(|name| query.get(name)).split);
+    let split = query.with(|query| InsightsFilter::read(query).split);
     InsightsFilter { split, ..filter }
 }
 

@@ -9,7 +9,7 @@ use shared::client::query_string;
 use crate::client::{FlowVersion, Session};
 use crate::components::commands::Offered;
 use crate::components::inert::named;
-use crate::state::inbox::address;
+use crate::state::filter;
 use crate::state::palette::{Addressed, Section, Words, addressed};
 use crate::state::words;
 
@@ -104,7 +104,7 @@ pub fn typed(text: &str) -> (Vec<Entry>, Option<Entry>) {
         Entry::new(id, Section::Address, says, String::new(), icondata::LuArrowRight, Target::Page(path))
     });
     let search = (!text.trim().is_empty()).then(|| {
-        let query = address::with(&ReviewQuery::default(), "q", Some(text.trim()));
+        let query = filter::with(&ReviewQuery::default(), "q", Some(text.trim()));
         let target = Target::Page(format!("/inbox{}", query_string(&query)));
         let says = format!("Search reviews for “{}”", named(text.trim()));
         Entry::new("search".to_owned(), Section::Search, says, String::new(), icondata::LuSearch, target)

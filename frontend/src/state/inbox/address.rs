@@ -1,9 +1,9 @@
-//! The filter of the list in the URL: `?severity=critical&assigned=me&q=refund`. Parameters have the names and the text
-//! that the server expects.
+//! The filter of the list in the URL: `?severity=critical&assigned=me&q=refund`.
 
-use serde_json::{Map, Value};
 use shared::api::ReviewQuery;
 use shared::id::ReviewId;
+
+use crate::state::filter;
 
 /// The query parameters that make up a filter.
 const PARTS: [&str; 10] = ["assigned", "due", "severity", "kind", "flow", "role", "tag", "irreversible", "age", "q"];
@@ -23,35 +23,9 @@ pub fn review(id: ReviewId, search: &str) -> String {
     format!("/reviews/{id}{mark}{search}")
 }
 
-/// Reads a filter from query parameters. Unknown parameters and invalid values are ignored.
-pub fn read<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> ReviewQuery {
-    parts.into_iter().fold(ReviewQuery::default(), |query, (name, value)| with(&query, name, Some(value)))
-}
-
-/// The same filter with one parameter replaced, or removed if `value` is `None`, blank or invalid.
-pub fn with(query: &ReviewQuery, name: &str, value: Option<&str>) -> ReviewQuery {
-    let mut fields = fields(query);
-    fields.remove(name);
-    if let Some(value) = value.filter(|value| !value.trim().is_empty() && PARTS.contains(&name)) {
-        let value = if name == "irreversible" { Value::Bool(value == "true") } else { value.into() };
-        fields.insert(name.to_owned(), value);
-    }
-    serde_json::from_value(Value::Object(fields)).unwrap_or_else(|_| query.clone())
-}
-
-/// The text of one parameter of a filter; `None` if it is not set.
-pub fn part(query: &ReviewQuery, name: &str) -> Option<String> {
-    match fields(query).remove(name)? {
-        Value::String(text) => Some(text),
-        other => Some(other.to_string()),
-    }
-}
-
-fn fields(query: &ReviewQuery) -> Map<String, Value> {
-    match serde_json::to_value(query) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    }
+/// Reads the filter of the list from query parameters. Unknown parameters and invalid values are ignored.
+pub fn read<'a, N: AsRef<str>>(parts: impl IntoIterator<Item = (N, &'a str)>) -> ReviewQuery {
+    filter::read(parts.into_iter().filter(|(name, _)| PARTS.contains(&name.as_ref())))
 }
 
 #[cfg(test)]
@@ -59,6 +33,7 @@ mod tests {
     use shared::client::query_string;
 
     use super::*;
+    use crate::state::filter::{part, with};
 
     #[test]
     fn a_filter_is_what_its_address_says() {
@@ -88,5 +63,6 @@ mod tests {
             ReviewQuery::default()
         );
         assert_eq!(read([("q", "  "), ("flow", "mail"), ("age", "x")]), read([("flow", "mail")]));
+        assert_eq!(read([("irreversible", "perhaps")]), ReviewQuery::default());
     }
 }
