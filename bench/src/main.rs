@@ -81,18 +81,15 @@ async fn main() -> anyhow::Result<()> {
     }
     let mut report = Report::new(options.json);
     let wanted = |name: &str| name.contains(&options.only);
+    let on_postgres = |name: &str| options.postgres.as_deref().filter(|_| wanted(name));
     if wanted("bundle") {
         report.add(bundle::size(&options.bundle)?);
     }
     if wanted("bundle_first_rows") {
-        for row in first_rows::painted(&options).await? {
-            report.add(row);
-        }
+        report.add_all(first_rows::painted(&options).await?);
     }
     if wanted("bundle_hostile") {
-        for row in hostile_text::laid_out(&options).await? {
-            report.add(row);
-        }
+        report.add_all(hostile_text::laid_out(&options).await?);
     }
     if wanted("cycles_sqlite") {
         report.add(cycles::on_sqlite(&options).await?);
@@ -104,70 +101,40 @@ async fn main() -> anyhow::Result<()> {
         report.add(store::against_bare_loop(&options).await?);
     }
     if wanted("pages_of") {
-        for row in pages::of_one_commit().await? {
-            report.add(row);
-        }
+        report.add_all(pages::of_one_commit().await?);
     }
-    if let Some(postgres) = options.postgres.as_deref()
-        && wanted("cycles_postgres")
-    {
-        for row in cycles::on_postgres(&options, postgres).await? {
-            report.add(row);
-        }
+    if let Some(postgres) = on_postgres("cycles_postgres") {
+        report.add_all(cycles::on_postgres(&options, postgres).await?);
     }
-    if let Some(postgres) = options.postgres.as_deref()
-        && wanted("agent_turn_postgres")
-    {
+    if let Some(postgres) = on_postgres("agent_turn_postgres") {
         report.add(agent_turn::of_two_gated_calls(&options, "postgres", Some(postgres)).await?);
     }
-    if let Some(postgres) = options.postgres.as_deref()
-        && wanted("servers")
-    {
-        for row in servers::on_one_database(&options, postgres).await? {
-            report.add(row);
-        }
+    if let Some(postgres) = on_postgres("servers") {
+        report.add_all(servers::on_one_database(&options, postgres).await?);
     }
     if wanted("queue_sqlite") {
         let folder = tempfile::tempdir()?;
-        for row in queue::pages(&options, "sqlite", &queue::sqlite_url(folder.path())).await? {
-            report.add(row);
-        }
+        report.add_all(queue::pages(&options, "sqlite", &queue::sqlite_url(folder.path())).await?);
     }
-    if let Some(postgres) = options.postgres.as_deref()
-        && wanted("queue_postgres")
-    {
+    if let Some(postgres) = on_postgres("queue_postgres") {
         let data = server::Data::new(Some(postgres)).await?;
         let url = data.database().context("no database")?;
-        for row in queue::pages(&options, "postgres", url).await? {
-            report.add(row);
-        }
+        report.add_all(queue::pages(&options, "postgres", url).await?);
         cycles::forget(postgres, [data.database(), None]).await?;
     }
     // Creating the logs takes minutes, so `years` is measured only if `--only` names it.
-    let years = |name: &str| !options.only.is_empty() && wanted(name);
-    if years("years_sqlite") {
-        for row in years::reads(&options, "sqlite", None).await? {
-            report.add(row);
-        }
+    let named = !options.only.is_empty();
+    if named && wanted("years_sqlite") {
+        report.add_all(years::reads(&options, "sqlite", None).await?);
     }
-    if let Some(postgres) = options.postgres.as_deref()
-        && years("years_postgres")
-    {
-        for row in years::reads(&options, "postgres", Some(postgres)).await? {
-            report.add(row);
-        }
+    if named && let Some(postgres) = on_postgres("years_postgres") {
+        report.add_all(years::reads(&options, "postgres", Some(postgres)).await?);
     }
     if wanted("inbox_sqlite") {
-        for row in inbox::in_a_browser(&options, "sqlite", None).await? {
-            report.add(row);
-        }
+        report.add_all(inbox::in_a_browser(&options, "sqlite", None).await?);
     }
-    if let Some(postgres) = options.postgres.as_deref()
-        && wanted("inbox_postgres")
-    {
-        for row in inbox::in_a_browser(&options, "postgres", Some(postgres)).await? {
-            report.add(row);
-        }
+    if let Some(postgres) = on_postgres("inbox_postgres") {
+        report.add_all(inbox::in_a_browser(&options, "postgres", Some(postgres)).await?);
     }
     if wanted("decision_seen") {
         report.add(sockets::decision_seen(&options).await?);
@@ -182,9 +149,7 @@ async fn main() -> anyhow::Result<()> {
         report.add(disk::finished_runs(&options).await?);
     }
     if wanted("waiting_run") || wanted("start") {
-        for row in disk::waiting_runs(&options).await? {
-            report.add(row);
-        }
+        report.add_all(disk::waiting_runs(&options).await?);
     }
     report.finish()
 }

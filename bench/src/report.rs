@@ -62,6 +62,11 @@ impl Report {
         self.rows.push(row);
     }
 
+    /// Adds rows, as [`Self::add`] does.
+    pub fn add_all(&mut self, rows: impl IntoIterator<Item = Row>) {
+        rows.into_iter().for_each(|row| self.add(row));
+    }
+
     /// Fails if a target was missed, and names the rows. Fails too if nothing was measured, so that a misspelt `--only`
     /// does not look like success.
     pub fn finish(self) -> Result<()> {
