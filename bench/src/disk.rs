@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::client::CLIENTS;
+use crate::client::{CLIENTS, Connection};
 use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, cycles, median};
@@ -50,9 +50,9 @@ pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
     // Fills the bounded caches, so that they do not count as memory of a run.
-    fill(&server, WARM).await?;
+    make(&server, WARM, cycles::launch).await?;
     let (disk_before, memory_before) = (size_of(data.path())?, server.settled_memory().await?);
-    fill(&server, RUNS - WARM).await?;
+    make(&server, RUNS - WARM, cycles::launch).await?;
     let added = (RUNS - WARM) as f64;
     let disk = size_of(data.path())?.saturating_sub(disk_before) as f64 / added;
     let memory = server.settled_memory().await?.saturating_sub(memory_before) as f64 / added;
@@ -74,32 +74,23 @@ pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
 pub async fn finished_runs(options: &Options) -> Result<Row> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
-    finish(&server, FINISHED).await?;
+    make(&server, FINISHED, cycles::cycle).await?;
     server.settled_memory().await?;
     let before = size_of(data.path())?;
-    finish(&server, FINISHED).await?;
+    make(&server, FINISHED, cycles::cycle).await?;
     // By then, the entries are indexed, and the write-ahead log is moved into the database file.
     server.settled_memory().await?;
     let disk = size_of(data.path())?.saturating_sub(before) as f64 / FINISHED as f64;
     Ok(below("finished_run_disk", disk, "bytes", 3500.0))
 }
 
-async fn fill(server: &Server, runs: usize) -> Result<()> {
+/// Makes this many runs with all clients together, each by `one`.
+async fn make<T>(server: &Server, runs: usize, one: impl AsyncFn(&mut Connection) -> Result<T>) -> Result<()> {
+    let one = &one;
     let clients = (0..CLIENTS).map(|client| async move {
         let mut connection = server.connect().await?;
         for _ in 0..share(runs, client) {
-            cycles::launch(&mut connection).await?;
-        }
-        anyhow::Ok(())
-    });
-    futures::future::try_join_all(clients).await.map(drop)
-}
-
-async fn finish(server: &Server, runs: usize) -> Result<()> {
-    let clients = (0..CLIENTS).map(|client| async move {
-        let mut connection = server.connect().await?;
-        for _ in 0..share(runs, client) {
-            cycles::cycle(&mut connection).await?;
+            one(&mut connection).await?;
         }
         anyhow::Ok(())
     });
