@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::json;
 use tests::Browser;
 
@@ -35,21 +35,18 @@ pub async fn painted(options: &Options) -> Result<Vec<Row>> {
     for _ in 0..PENDING {
         connection.post("/api/v1/runs", &json!({ "flow": "ask" })).await?;
     }
-    let session = server.log_in("admin").await?;
     let browser = Browser::start(1440, 900).await;
-    let result = measured(options, &browser, &format!("http://{}", server.address), &session).await;
+    let result = measured(options, &browser, &server).await;
     browser.quit().await;
     result
 }
 
-async fn measured(options: &Options, browser: &Browser, base: &str, session: &str) -> Result<Vec<Row>> {
+async fn measured(options: &Options, browser: &Browser, server: &Server) -> Result<Vec<Row>> {
+    server.log_in_to_console(browser).await?;
     let cdp = browser.driver.cdp();
-    let (name, value) =
-        session.strip_prefix("cookie: ").and_then(|cookie| cookie.split_once('=')).context("no cookie")?;
     for (method, parameters) in [
         ("Network.enable", json!({})),
         ("Page.enable", json!({})),
-        ("Network.setCookie", json!({ "name": name, "value": value, "url": base, "httpOnly": true })),
         ("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WATCH })),
         (
             "Network.emulateNetworkConditions",
@@ -59,20 +56,21 @@ async fn measured(options: &Options, browser: &Browser, base: &str, session: &st
     ] {
         cdp.send_raw(method, parameters).await?;
     }
+    let inbox = format!("http://{}/inbox", server.address);
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
         cdp.send_raw("Network.clearBrowserCache", json!({})).await?;
-        cold.push(first_row(browser, base).await?);
-        warm.push(first_row(browser, base).await?);
+        cold.push(first_row(browser, &inbox).await?);
+        warm.push(first_row(browser, &inbox).await?);
     }
     let (cold, warm) = (median(cold), median(warm));
     Ok(vec![below("bundle_first_rows_cold", cold, "ms", 1000.0), below("bundle_first_rows_warm", warm, "ms", 300.0)])
 }
 
 /// Opens the inbox in an empty tab, and returns when its first row was painted, in milliseconds.
-async fn first_row(browser: &Browser, base: &str) -> Result<f64> {
+async fn first_row(browser: &Browser, inbox: &str) -> Result<f64> {
     browser.driver.goto("about:blank").await?;
-    browser.driver.goto(format!("{base}/inbox")).await?;
+    browser.driver.goto(inbox).await?;
     for _ in 0..400 {
         let painted = browser.driver.execute("return window.firstRow ?? 0", Vec::new()).await?.convert::<f64>()?;
         if painted > 0.0 {

@@ -56,9 +56,8 @@ pub async fn laid_out(options: &Options) -> Result<Vec<Row>> {
         let asked = connection.get(&path).await?;
         reviews.push(asked["items"][0]["id"].as_str().context("no review")?.to_owned());
     }
-    let session = server.log_in("admin").await?;
     let browser = Browser::start(1440, 900).await;
-    let rows = measured(options, &browser, &format!("http://{}", server.address), &session, &reviews).await;
+    let rows = measured(options, &browser, &server, &reviews).await;
     browser.quit().await;
     rows
 }
@@ -67,17 +66,9 @@ fn half_of(shape: &str) -> String {
     shape.repeat(LENGTH / 2 / shape.len())
 }
 
-async fn measured(
-    options: &Options,
-    browser: &Browser,
-    base: &str,
-    session: &str,
-    reviews: &[String],
-) -> Result<Vec<Row>> {
-    let cookie = session.strip_prefix("cookie: ").and_then(|cookie| cookie.split_once('=')).context("no cookie")?;
-    let cookie = json!({ "name": cookie.0, "value": cookie.1, "url": base, "httpOnly": true });
-    browser.driver.cdp().send_raw("Network.setCookie", cookie).await?;
-    browser.driver.goto(format!("{base}/inbox")).await?;
+async fn measured(options: &Options, browser: &Browser, server: &Server, reviews: &[String]) -> Result<Vec<Row>> {
+    server.log_in_to_console(browser).await?;
+    browser.driver.goto(format!("http://{}/inbox", server.address)).await?;
     let rows = format!("return document.querySelectorAll('.rows .row').length === {}", reviews.len());
     wait(browser, &rows).await?;
     let (short, long) = reviews.split_first().context("no reviews")?;

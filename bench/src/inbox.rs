@@ -127,13 +127,9 @@ impl Page<'_> {
     }
 
     async fn log_in(&self) -> Result<()> {
-        let header = self.server.log_in("admin").await?;
-        let (name, value) =
-            header.strip_prefix("cookie: ").and_then(|pair| pair.split_once('=')).context("no cookie")?;
-        let url = format!("http://{}", self.server.address);
+        self.server.log_in_to_console(self.browser).await?;
         self.cdp("Page.enable", json!({})).await?;
         self.cdp("Network.enable", json!({})).await?;
-        self.cdp("Network.setCookie", json!({ "name": name, "value": value, "url": url, "httpOnly": true })).await?;
         self.cdp("Page.addScriptToEvaluateOnNewDocument", json!({ "source": PROBE })).await?;
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use tempfile::TempDir;
+use tests::Browser;
 
 use crate::client::Connection;
 
@@ -178,6 +179,17 @@ impl Server {
         let mut connection = Connection::open(&self.address, "x-nobody: 1").await?;
         connection.post("/api/v1/session", &json!({"username": username, "password": PASSWORD})).await?;
         Ok(format!("cookie: {}", connection.cookie.take().context("no session")?))
+    }
+
+    /// Logs the admin in to the console in this browser, before its first page.
+    pub async fn log_in_to_console(&self, browser: &Browser) -> Result<()> {
+        let header = self.log_in("admin").await?;
+        let (name, value) =
+            header.strip_prefix("cookie: ").and_then(|cookie| cookie.split_once('=')).context("no cookie")?;
+        let url = format!("http://{}", self.address);
+        let cookie = json!({ "name": name, "value": value, "url": url, "httpOnly": true });
+        browser.driver.cdp().send_raw("Network.setCookie", cookie).await?;
+        Ok(())
     }
 
     async fn make_token(&self) -> Result<String> {
