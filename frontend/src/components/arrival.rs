@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 use wasm_bindgen::JsCast;
 
+use super::focus::focus_without_scrolling;
 use crate::client::GlobalSignal;
 
 /// The arrival at a page: whether its heading still has to get the focus, and the last name that was announced.
@@ -98,10 +99,7 @@ where
         {
             return;
         }
-        let options = web_sys::FocusOptions::new();
-        options.set_prevent_scroll(true);
-        // An element that cannot have the focus leaves it where it is.
-        drop(heading.unchecked_ref::<web_sys::HtmlElement>().focus_with_options(&options));
+        focus_without_scrolling(heading.unchecked_ref());
     });
 }
 

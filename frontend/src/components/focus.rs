@@ -62,8 +62,8 @@ pub fn keep_focus() {
             return;
         }
         let moved = last.try_with_value(|last| last.clone().filter(|last| is_lost() && is_removed(last, &records)));
-        if let Some(moved) = moved.flatten().and_then(|moved| moved.dyn_into::<HtmlElement>().ok()) {
-            drop(moved.focus_with_options(&without_scrolling()));
+        if let Some(moved) = moved.flatten() {
+            focus_without_scrolling(&moved);
         }
     });
     on_cleanup(move || {
@@ -99,8 +99,8 @@ pub fn keep_focus_in_page() {
         }
         let find = |selector| document().query_selector(selector).ok().flatten();
         let found = find(".read:not(.idle)").or_else(|| find("#content h1"));
-        if let Some(found) = found.and_then(|found| found.dyn_into::<HtmlElement>().ok()) {
-            drop(found.focus_with_options(&without_scrolling()));
+        if let Some(found) = found {
+            focus_without_scrolling(&found);
         }
     });
 }
@@ -110,10 +110,11 @@ fn is_lost() -> bool {
     document().active_element().is_none_or(|element| element.tag_name() == "BODY")
 }
 
-fn without_scrolling() -> FocusOptions {
+/// Focuses an element without scrolling. One that cannot have the focus leaves it where it is.
+pub fn focus_without_scrolling(element: &Element) {
     let options = FocusOptions::new();
     options.set_prevent_scroll(true);
-    options
+    drop(element.dyn_ref::<HtmlElement>().map(|element| element.focus_with_options(&options)));
 }
 
 /// The focusable elements inside `element` that are not inside its descendant `end`, in order.
@@ -145,7 +146,7 @@ fn focus(found: Element) {
     let inside = if takes_it { None } else { found.query_selector(FOCUSABLE).ok().flatten() };
     let Ok(place) = inside.unwrap_or(found).dyn_into::<HtmlElement>() else { return };
     let Some(form) = form_around(&place) else { return drop(place.focus()) };
-    drop(place.focus_with_options(&without_scrolling()));
+    focus_without_scrolling(&place);
     bring_into_view(&form);
 }
 

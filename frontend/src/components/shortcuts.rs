@@ -125,8 +125,9 @@ fn is_gone(field: &Element) -> bool {
     !field.is_connected() || !is_drawn || field.matches(":disabled").unwrap_or(false)
 }
 
-fn target(event: &KeyboardEvent) -> Option<Element> {
-    event.target().and_then(|target| target.dyn_into::<Element>().ok())
+/// The element that had the focus when a key was pressed.
+pub fn target(event: &KeyboardEvent) -> Option<Element> {
+    event.target()?.dyn_into().ok()
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use wasm_bindgen::JsCast;
 use crate::client::Live;
 use crate::components::arrival::Arrival;
 use crate::components::commands::{Command, Commands};
-use crate::components::focus::{focus_on, keep_focus_in_page};
+use crate::components::focus::{focus_on, focus_without_scrolling, keep_focus_in_page};
 use crate::components::selecting::Selecting;
-use crate::components::shortcuts::{is_for_page, is_free, key_of};
+use crate::components::shortcuts::{is_for_page, is_free, key_of, target};
 use crate::state::palette::Section;
 use crate::state::shortcuts::{NEXT, PREVIOUS, SEARCH, SELECT};
 
@@ -139,10 +139,6 @@ fn wide() -> bool {
     query.is_none_or(|query| query.matches())
 }
 
-fn target(event: &web_sys::KeyboardEvent) -> Option<web_sys::Element> {
-    event.target()?.dyn_into().ok()
-}
-
 /// Whether the focus is in the pane, where arrow keys scroll.
 fn in_pane(event: &web_sys::KeyboardEvent) -> bool {
     target(event).is_some_and(|target| target.closest(".read").ok().flatten().is_some())
@@ -160,11 +156,7 @@ fn on_row(event: &web_sys::KeyboardEvent) -> bool {
 
 /// Focuses a row without scrolling.
 fn focus_row(id: ReviewId) {
-    let row = document().get_element_by_id(&format!("row-{id}"));
-    if let Some(row) = row.and_then(|row| row.dyn_into::<web_sys::HtmlElement>().ok()) {
-        let options = web_sys::FocusOptions::new();
-        options.set_prevent_scroll(true);
-        // An element that cannot have the focus leaves it where it is.
-        drop(row.focus_with_options(&options));
+    if let Some(row) = document().get_element_by_id(&format!("row-{id}")) {
+        focus_without_scrolling(&row);
     }
 }
