@@ -21,6 +21,7 @@ pub mod inert;
 pub mod listeners;
 pub mod log_out;
 pub mod markdown;
+pub mod menu;
 pub mod notice;
 pub mod pages;
 pub mod queue;

@@ -15,7 +15,7 @@ use crate::client::{Session, use_api};
 use crate::components::button::Button;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert_code;
-use crate::components::listeners::while_shown;
+use crate::components::menu::menu;
 use crate::components::states::{Empty, Loaded};
 use crate::state::notification_rules::{after, flip, is_on, next_rule, waits};
 use crate::state::words;
@@ -191,13 +191,13 @@ fn rule_view(chosen: RwSignal<Notifications>, problem: RwSignal<Option<Problem>>
         channels.push(rule.channel);
     }
     let channel = channels.iter().position(|channel| *channel == rule.channel).unwrap_or_default();
-    let channel_words = channels.iter().map(|channel| name(*channel).to_owned()).collect();
+    let channel_words: Vec<_> = channels.iter().map(|channel| name(*channel)).collect();
     let (all, wait) = waits(&rule);
     let wait_words = all.iter().map(|seconds| match seconds {
         0 => "at once".to_owned(),
         more => format!("after {}", words::length(i64::try_from(*more).unwrap_or(0) * 1_000_000)),
     });
-    let wait_words = wait_words.collect();
+    let wait_words: Vec<_> = wait_words.collect();
     let events = Occasion::ALL.iter().copied().map(|event| {
         let on = move || chosen.with(|chosen| chosen.rules.get(at).is_some_and(|rule| is_on(&rule.events, &event)));
         chip(event_words(event), on, move |_| change(&mut |rule| flip(Occasion::ALL, &mut rule.events, event)))
@@ -235,16 +235,6 @@ fn chip(
     flip: impl FnMut(web_sys::MouseEvent) + 'static,
 ) -> impl IntoView {
     view! { <button type="button" class="chip" aria-pressed=move || on().to_string() on:click=flip>{words}</button> }
-}
-
-fn menu(label: &'static str, words: Vec<String>, at: usize, set: impl Fn(usize) + 'static) -> impl IntoView {
-    view! {
-        <label class="field"><span class="label">{label}</span>
-            <select class="select" on:change=while_shown(move |event| set(event_target_value(&event).parse().unwrap_or(at)))>
-                {words.into_iter().enumerate().map(|(index, words)| view! { <option value=index.to_string() selected=index == at>{words}</option> }).collect_view()}
-            </select>
-        </label>
-    }
 }
 
 /// A button that sends a test message to the person, using the saved settings, and shows the result.

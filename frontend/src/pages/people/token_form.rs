@@ -13,7 +13,7 @@ use super::{elsewhere, mistake_at};
 use crate::client::{Live, Session, use_api};
 use crate::components::button::Button;
 use crate::components::copy::CopyButton;
-use crate::components::listeners::while_shown;
+use crate::components::menu::menu;
 
 /// The lifetimes of a token: label and days, or `None` for no expiry.
 const TERMS: [(&str, Option<u64>); 4] =
@@ -95,12 +95,7 @@ pub fn TokenForm(
                 <RoleSubset offered=offered.get_value() roles/>
                 <span class="mistake">{wrong_roles}</span>
                 <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it cannot do anything."</p></Show>
-                <label class="field">
-                    <span class="label">"Expires"</span>
-                    <select class="select" on:change=while_shown(move |event| term.set(event_target_value(&event).parse().unwrap_or(0)))>
-                        {TERMS.iter().enumerate().map(|(at, (words, _))| view! { <option value=at.to_string() selected=at == 1>{*words}</option> }).collect_view()}
-                    </select>
-                </label>
+                {menu("Expires", TERMS.map(|(words, _)| words), term.get_untracked(), move |at| term.set(at))}
                 {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
                 <div class="actions"><Button class="b primary" off=busy>"Create token"</Button></div>
             </form>

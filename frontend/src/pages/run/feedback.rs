@@ -12,7 +12,7 @@ use crate::client::{Workspace, use_api, use_post};
 use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::inert::{inert, inert_code};
-use crate::components::listeners::while_shown;
+use crate::components::menu::menu;
 use crate::components::notice::Notifier;
 use crate::components::states::Failed;
 use crate::components::time::Ago;
@@ -148,30 +148,15 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
             context: Some(context.get_untracked().trim().to_owned()).filter(|context| !context.is_empty()),
         });
     };
-    let choose = |label: &'static str, chosen: RwSignal<usize>, options: Vec<String>| {
-        let options = options.into_iter().enumerate().map(move |(at, words)| {
-            view! { <option value=at.to_string() selected=move || chosen.get() == at>{words}</option> }
-        });
-        view! {
-            <label class="field">
-                <span class="label">{label}</span>
-                <select class="select" on:change=while_shown(move |event| chosen.set(event_target_value(&event).parse().unwrap_or(0)))>
-                    {options.collect_view()}
-                </select>
-            </label>
-        }
-        .into_any()
-    };
-    let words = |all: &[&'static str]| all.iter().map(|words| (*words).to_owned()).collect::<Vec<_>>();
     view! {
         <Dialog open title="Give feedback">
             <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
                 <p class="soft">"It is recorded. An agent whose flow has "<code>"feedback"</code>" reads the newest feedback in later runs."</p>
                 <div class="pairs">
-                    {move || choose("Agent", agent, agents.get())}
-                    {choose("Type", of_type, words(&TYPES.map(|(_, words)| words)))}
-                    {choose("About", aspect, words(&ASPECTS.map(|(_, words)| words)))}
-                    {choose("Importance", importance, words(&IMPORTANCE.map(|(_, words)| words)))}
+                    {move || menu("Agent", agents.get(), agent.get_untracked(), move |at| agent.set(at))}
+                    {menu("Type", TYPES.map(|(_, words)| words), of_type.get_untracked(), move |at| of_type.set(at))}
+                    {menu("About", ASPECTS.map(|(_, words)| words), aspect.get_untracked(), move |at| aspect.set(at))}
+                    {menu("Importance", IMPORTANCE.map(|(_, words)| words), importance.get_untracked(), move |at| importance.set(at))}
                 </div>
                 <label class="field">
                     <span class="label">"Your feedback"</span>
