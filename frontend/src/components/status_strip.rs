@@ -5,7 +5,7 @@ use leptos_router::hooks::use_location;
 
 use super::glyph::Glyph;
 use crate::client::{Connection, Live, Workspace};
-use crate::state::inbox::address::review_at;
+use crate::state::inbox::address::{review_at, review_from};
 use crate::state::outbox::{Outbox, not_sent};
 use crate::state::words;
 
@@ -30,7 +30,11 @@ pub fn StatusStrip() -> impl IntoView {
         }
         let other = unsent.iter().find(|id| open.get() != Some(**id));
         let go = if unsent.len() == 1 { "Open it" } else { "Open another" };
-        let link = other.map(|id| view! { <a class="b sm" href=format!("/reviews/{id}")>{go}</a> });
+        let link = other.copied().map(|id| {
+            let href =
+                move || location.pathname.with(|path| location.search.with(|search| review_from(path, search, id)));
+            view! { <a class="b sm" href=href>{go}</a> }
+        });
         Some(view! { <b class="nowrap">{not_sent(unsent.len())}</b>{link} })
     };
     let says = move || match (lost.get(), count()) {

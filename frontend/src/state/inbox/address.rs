@@ -23,6 +23,12 @@ pub fn review(id: ReviewId, search: &str) -> String {
     format!("/reviews/{id}{mark}{search}")
 }
 
+/// Like [`review`], from the page at `path`: only the list and the reviews beside it have its filter in their addresses.
+pub fn review_from(path: &str, search: &str, id: ReviewId) -> String {
+    let has_filter = path.starts_with("/inbox") || path.starts_with("/reviews/");
+    review(id, if has_filter { search } else { "" })
+}
+
 /// Reads the filter of the list from query parameters. Unknown parameters and invalid values are ignored.
 pub fn read<'a, N: AsRef<str>>(parts: impl IntoIterator<Item = (N, &'a str)>) -> ReviewQuery {
     filter::read(parts.into_iter().filter(|(name, _)| PARTS.contains(&name.as_ref())))
@@ -54,6 +60,10 @@ mod tests {
         assert_eq!(review(id, "q=a"), format!("{path}?q=a"));
         assert_eq!(review(id, "?q=a"), format!("{path}?q=a"));
         assert_eq!(review_at(&path), Some(id));
+        for list in ["/inbox", SELECTED, &path] {
+            assert_eq!(review_from(list, "q=a", id), format!("{path}?q=a"), "{list}");
+        }
+        assert_eq!(review_from("/audit", "q=a", id), path, "the filter of the audit log");
     }
 
     #[test]
