@@ -30,14 +30,17 @@ impl Store {
 
     /// Like [`Self::audit`], examining about `most` rows.
     pub(super) async fn audit_among(&self, query: &AuditQuery, form: Form, most: i64) -> Result<Page<Entry>, Error> {
-        let mut conn = self.inner.db.snapshot().await?;
-        let (mut page, places) = self.audit_page(&mut conn, query, form, most).await?;
-        let numbers = conn.seal_numbers(&places).await?;
-        for (entry, number) in page.items.iter_mut().zip(numbers) {
-            entry.sealed = number;
-        }
-        conn.rollback().await?;
-        Ok(page)
+        let (store, query) = (self.clone(), query.clone());
+        let read = move |mut conn: Conn| async move {
+            let (mut page, places) = store.audit_page(&mut conn, &query, form, most).await?;
+            let numbers = conn.seal_numbers(&places).await?;
+            for (entry, number) in page.items.iter_mut().zip(numbers) {
+                entry.sealed = number;
+            }
+            conn.rollback().await?;
+            Ok(page)
+        };
+        self.inner.db.snapshot_as_one(read).await
     }
 
     /// Returns a page of entries without their seals, and the places of these entries.

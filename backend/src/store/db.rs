@@ -88,6 +88,53 @@ impl Db {
         })
     }
 
+    /// Executes work that reads with several statements as one piece. With SQLite, all of it runs on one blocking thread,
+    /// since a change of threads costs more than most statements; so it must wait for nothing but the database. If the
+    /// caller stops waiting, it still completes there, and the connection returns to the pool only then.
+    pub async fn read_as_one<T, E, F>(&self, work: impl FnOnce(Conn) -> F + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DriverError> + Send + 'static,
+        F: Future<Output = Result<T, E>> + Send,
+    {
+        self.as_one(SessionUse::Statements, work).await
+    }
+
+    /// Like [`Self::read_as_one`], in a read transaction in which all statements see the same snapshot.
+    pub async fn snapshot_as_one<T, E, F>(&self, work: impl FnOnce(Conn) -> F + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DriverError> + Send + 'static,
+        F: Future<Output = Result<T, E>> + Send,
+    {
+        self.as_one(SessionUse::Snapshot, work).await
+    }
+
+    async fn as_one<T, E, F>(&self, of: SessionUse, work: impl FnOnce(Conn) -> F + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DriverError> + Send + 'static,
+        F: Future<Output = Result<T, E>> + Send,
+    {
+        match self {
+            Self::Sqlite { readers, .. } => {
+                // A place in the pool is awaited here, so no more threads are occupied than there are connections.
+                let mut session = readers.acquire(RunsOn::ThisThread).await?;
+                let piece = async move || {
+                    if of == SessionUse::Snapshot {
+                        session.begin().await?;
+                    }
+                    work(Conn::Sqlite(session)).await
+                };
+                on_blocking_thread(piece).await
+            }
+            Self::Postgres { readers, .. } => {
+                let session = PostgresSession::begin(readers, of).await.map_err(DriverError::from)?;
+                work(Conn::Postgres(session)).await
+            }
+        }
+    }
+
     /// Executes a write transaction as one piece on a blocking thread: with SQLite nobody else can write meanwhile, so
     /// it must not wait for a thread between two statements. If the caller stops waiting, the transaction still
     /// completes.

@@ -46,10 +46,13 @@ impl Store {
         most: u32,
     ) -> Result<Facets, Error> {
         let now = self.inner.clock.now();
-        let mut conn = self.inner.db.snapshot().await?;
-        let (groups, at_least) = self.groups(&mut conn, viewer, query, (few, most), now).await?;
-        conn.rollback().await?;
-        Ok(Facets { at_least, ..count(&groups, query, viewer, now) })
+        let (store, viewer, query) = (self.clone(), viewer.clone(), query.clone());
+        let read = move |mut conn: Conn| async move {
+            let (groups, at_least) = store.groups(&mut conn, &viewer, &query, (few, most), now).await?;
+            conn.rollback().await?;
+            Ok(Facets { at_least, ..count(&groups, &query, &viewer, now) })
+        };
+        self.inner.db.snapshot_as_one(read).await
     }
 
     /// Groups the reviews that the viewer may see and that have the words. Also returns whether some were not searched.

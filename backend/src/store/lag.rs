@@ -27,21 +27,24 @@ impl Store {
     /// and the seals and the index, whichever server makes them.
     pub async fn lag(&self) -> Result<BTreeMap<&'static str, Duration>, Error> {
         let mut places = self.inner.readers.0.lock().clone();
-        let mut conn = self.inner.db.read().await?;
-        let sealed = conn.fetch_one(Sql::new("SELECT MAX(seq) FROM seals")).await?;
-        let sealed = sealed.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
-        places.insert("seals", LogPlace { seq: sealed, seen: u32::MAX });
-        let now = self.inner.clock.now();
-        let mut lag = BTreeMap::new();
-        match conn.index_waits_at().await? {
-            Some(place) => places.insert("index", place),
-            None => lag.insert("index", Duration::ZERO).and(None),
+        let store = self.clone();
+        let read = move |mut conn: Conn| async move {
+            let sealed = conn.fetch_one(Sql::new("SELECT MAX(seq) FROM seals")).await?;
+            let sealed = sealed.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
+            places.insert("seals", LogPlace { seq: sealed, seen: u32::MAX });
+            let now = store.inner.clock.now();
+            let mut lag = BTreeMap::new();
+            match conn.index_waits_at().await? {
+                Some(place) => places.insert("index", place),
+                None => lag.insert("index", Duration::ZERO).and(None),
+            };
+            for (reader, place) in places {
+                let oldest = conn.oldest_after(place).await?;
+                lag.insert(reader, oldest.map_or(Duration::ZERO, |at| now.since(at)));
+            }
+            Ok(lag)
         };
-        for (reader, place) in places {
-            let oldest = conn.oldest_after(place).await?;
-            lag.insert(reader, oldest.map_or(Duration::ZERO, |at| now.since(at)));
-        }
-        Ok(lag)
+        self.inner.db.read_as_one(read).await
     }
 }
 

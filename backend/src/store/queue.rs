@@ -123,10 +123,13 @@ impl Tally {
 impl Store {
     /// Counts the pending reviews of each class.
     pub async fn tally(&self) -> Result<Tally, Error> {
-        let mut conn = self.inner.db.snapshot().await?;
-        let tally = self.tally_in(&mut conn).await?;
-        conn.rollback().await?;
-        Ok(tally)
+        let store = self.clone();
+        let read = move |mut conn: Conn| async move {
+            let tally = store.tally_in(&mut conn).await?;
+            conn.rollback().await?;
+            Ok(tally)
+        };
+        self.inner.db.snapshot_as_one(read).await
     }
 
     pub(super) async fn tally_in(&self, conn: &mut Conn) -> Result<Tally, Error> {
@@ -172,10 +175,13 @@ impl Store {
 
     /// Returns a page of pending reviews in the order of the query.
     pub(super) async fn waiting(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
-        let mut conn = self.inner.db.snapshot().await?;
-        let page = self.waiting_in(&mut conn, viewer, query).await?;
-        conn.rollback().await?;
-        Ok(page)
+        let (store, viewer, query) = (self.clone(), viewer.clone(), query.clone());
+        let read = move |mut conn: Conn| async move {
+            let page = store.waiting_in(&mut conn, &viewer, &query).await?;
+            conn.rollback().await?;
+            Ok(page)
+        };
+        self.inner.db.snapshot_as_one(read).await
     }
 
     pub(super) async fn waiting_in(

@@ -73,17 +73,20 @@ impl Store {
         }
         // A run has few reviews: the sum keeps PostgreSQL from looking for them among all, in their order.
         let sql = sql.push(" ORDER BY r.created_at + 0 DESC, r.id DESC LIMIT ").bind(limit + 1);
-        let mut conn = self.inner.db.read().await?;
-        let rows = conn.fetch(sql).await?;
-        let places = rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? }));
-        let mut places = places.collect::<Result<Vec<_>, Error>>()?;
-        let next = super::cut(&mut places, limit, |place| *place);
-        let places: Vec<_> = places.into_iter().map(|place| (place.id, place)).collect();
-        let see = |mut reviews: Vec<Review>| {
-            reviews.retain(|review| access(viewer, Act::SeeReview(review)).is_allowed());
-            visible_to(reviews, viewer)
+        let viewer = viewer.clone();
+        let read = move |mut conn: Conn| async move {
+            let rows = conn.fetch(sql).await?;
+            let places = rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? }));
+            let mut places = places.collect::<Result<Vec<_>, Error>>()?;
+            let next = super::cut(&mut places, limit, |place| *place);
+            let places: Vec<_> = places.into_iter().map(|place| (place.id, place)).collect();
+            let see = |mut reviews: Vec<Review>| {
+                reviews.retain(|review| access(&viewer, Act::SeeReview(review)).is_allowed());
+                visible_to(reviews, &viewer)
+            };
+            conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await
         };
-        let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
+        let (items, next) = self.inner.db.read_as_one(read).await?;
         Ok(Page { items: self.without_lapsed_claims(items), next_cursor: next.map(ListPlace::encode) })
     }
 
@@ -92,8 +95,9 @@ impl Store {
     pub async fn reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
         let newest = query.order.unwrap_or_default() == ReviewOrder::Newest;
         let Page { items, next_cursor } = if newest && query.status != Some(ReviewStatus::Pending) {
-            let mut conn = self.inner.db.read().await?;
-            review_list::page(&mut conn, viewer, query, self.inner.clock.now()).await?
+            let (viewer, query, now) = (viewer.clone(), query.clone(), self.inner.clock.now());
+            let read = move |mut conn: Conn| async move { review_list::page(&mut conn, &viewer, &query, now).await };
+            self.inner.db.read_as_one(read).await?
         } else {
             self.waiting(viewer, query).await?
         };
@@ -103,15 +107,18 @@ impl Store {
     /// Returns the counts of pending reviews, the most urgent that the viewer may see, and the cursor at that moment.
     /// There are at most `limit` reviews, of at most `max_bytes` as JSON in total.
     pub async fn pending(&self, viewer: &Principal, limit: u32, max_bytes: usize) -> Result<Pending, Error> {
-        let mut conn = self.inner.db.snapshot().await?;
-        let tally = self.tally_in(&mut conn).await?;
-        let reviews = match limit {
-            0 => Vec::new(),
-            limit => self.most_urgent_in(&mut conn, viewer, limit, max_bytes).await?,
+        let (store, viewer) = (self.clone(), viewer.clone());
+        let read = move |mut conn: Conn| async move {
+            let tally = store.tally_in(&mut conn).await?;
+            let reviews = match limit {
+                0 => Vec::new(),
+                limit => store.most_urgent_in(&mut conn, &viewer, limit, max_bytes).await?,
+            };
+            let reviews = store.without_lapsed_claims(reviews);
+            conn.rollback().await?;
+            Ok(Pending { tally, reviews })
         };
-        let reviews = self.without_lapsed_claims(reviews);
-        conn.rollback().await?;
-        Ok(Pending { tally, reviews })
+        self.inner.db.snapshot_as_one(read).await
     }
 
     /// Returns the most urgent reviews that the viewer may see: at most `limit`, of at most `max_bytes` as JSON in

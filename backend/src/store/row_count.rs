@@ -33,16 +33,18 @@ const IN_ORDER: [&str; 10] =
 impl Store {
     /// Returns the number of rows of each table. Those of large tables are estimates.
     pub async fn counts(&self) -> Result<BTreeMap<&'static str, u64>, Error> {
-        let mut conn = self.inner.db.read().await?;
-        let mut counts = BTreeMap::new();
-        for table in TABLES {
-            let count = match conn.estimate(table).await? {
-                Some(rows) if rows >= LARGE => rows,
-                _ => conn.number(Sql::new("SELECT COUNT(*) FROM ").push(table)).await?.unwrap_or(0),
-            };
-            counts.insert(table, u64::try_from(count).unwrap_or(0));
-        }
-        Ok(counts)
+        let read = |mut conn: Conn| async move {
+            let mut counts = BTreeMap::new();
+            for table in TABLES {
+                let count = match conn.estimate(table).await? {
+                    Some(rows) if rows >= LARGE => rows,
+                    _ => conn.number(Sql::new("SELECT COUNT(*) FROM ").push(table)).await?.unwrap_or(0),
+                };
+                counts.insert(table, u64::try_from(count).unwrap_or(0));
+            }
+            Ok(counts)
+        };
+        self.inner.db.read_as_one(read).await
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! SQLite is a library, and a statement takes microseconds: the writer has its own thread and calls it there. A driver
 //! that passes each statement to another thread would spend a third of a commit on wake-ups. Other callers must not
-//! block the threads of the runtime, and make their calls on a thread for blocking work.
+//! block the threads of the runtime, and make their calls on a thread for blocking work: those that make several calls
+//! stay there for all of them (`Db::read_as_one`), for the same reason.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -99,12 +100,10 @@ impl Pool {
         Ok(SqliteSession { open: Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit }), place })
     }
 
-    /// Begins a transaction. One that writes locks the database at once (IMMEDIATE), so what it reads cannot change
-    /// before it writes.
+    /// Returns a connection in a transaction.
     pub async fn begin(&self, place: RunsOn) -> Result<SqliteSession, DriverError> {
         let mut session = self.acquire(place).await?;
-        let begin = if self.0.of == PoolUse::Writing { "BEGIN IMMEDIATE" } else { "BEGIN" };
-        session.with(|conn| Ok(conn.execute_batch(begin)?)).await?;
+        session.begin().await?;
         Ok(session)
     }
 
@@ -179,6 +178,14 @@ impl PoolState {
 }
 
 impl SqliteSession {
+    /// Begins a transaction. One that writes locks the database at once (IMMEDIATE), so what it reads cannot change
+    /// before it writes.
+    pub async fn begin(&mut self) -> Result<(), DriverError> {
+        let writes = self.open.as_ref().is_some_and(|open| open.pool.of == PoolUse::Writing);
+        let begin = if writes { "BEGIN IMMEDIATE" } else { "BEGIN" };
+        self.with(move |conn| Ok(conn.execute_batch(begin)?)).await
+    }
+
     /// Runs a query and returns all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Vec<Value>>, DriverError> {
         self.with(move |conn| fetch(conn, &sql)).await

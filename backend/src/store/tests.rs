@@ -17,6 +17,7 @@ mod people;
 mod places;
 mod plans;
 mod queue;
+mod reads;
 mod statistics;
 pub(crate) mod support;
 mod tasks;
