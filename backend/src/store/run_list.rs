@@ -20,7 +20,6 @@ use super::db::{Conn, DatabaseKind, Sql};
 use super::log_index::padded;
 use super::runs::{SHOWN, found};
 use super::{Error, Store, unreadable, visibility};
-use crate::engine::RunState;
 
 /// The parts of a state that hold values of users, which lists do not need.
 const BULK: [&str; 8] = ["input", "keys", "context", "decisions", "answers", "branches", "questions", "agent_calls"];
@@ -56,16 +55,9 @@ impl Store {
         if query.ending.is_some() && query.status.is_some_and(|status| status != RunStatus::Failed) {
             return Ok(Page { items: Vec::new(), next_cursor: None });
         }
-        let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let place = ListPlace::of(query.cursor.as_deref())?;
-        let mut conn = self.inner.db.read().await?;
-        let list = List { query, viewer, visible: visible(&mut conn, viewer).await? };
-        let (ids, next) = match &list.visible {
-            VisibleRuns::All if !list.asks_status() => first_of(conn.places(list.all(place, limit + 1)).await?, limit),
-            VisibleRuns::Few(own, ids) => first_of(conn.places(list.few(*own, ids, place, limit + 1)).await?, limit),
-            VisibleRuns::All | VisibleRuns::Many(_) => list.along(&mut conn, place, limit).await?,
-        };
-        Ok(Page { items: conn.summaries(&ids).await?, next_cursor: next.map(ListPlace::encode) })
+        let (viewer, query) = (viewer.clone(), query.clone());
+        let read = move |mut conn: Conn| async move { page(&mut conn, &viewer, &query).await };
+        self.inner.db.read_as_one(read).await
     }
 }
 
@@ -77,11 +69,22 @@ impl Store {
 
     /// Returns the summary of a run that people may see.
     pub async fn shown_summary(&self, id: RunId) -> Result<Option<RunSummary>, Error> {
-        let mut conn = self.inner.db.read().await?;
-        let sql = Sql::new("SELECT 1 FROM runs WHERE ").push(SHOWN).push(" AND id = ").bind(id.0);
-        let shown = conn.fetch_one(sql).await?.is_some();
-        if shown { Ok(conn.summaries(&[id.0]).await?.pop()) } else { Ok(None) }
+        let sql = select().push(" FROM runs WHERE ").push(SHOWN).push(" AND id = ").bind(id.0);
+        Ok(self.inner.db.read().await?.summaries_in(sql).await?.pop())
     }
+}
+
+/// Returns a page of the runs that the viewer may see.
+async fn page(conn: &mut Conn, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+    let place = ListPlace::of(query.cursor.as_deref())?;
+    let list = List { query, viewer, visible: visible(conn, viewer).await? };
+    let (ids, next) = match &list.visible {
+        VisibleRuns::All if !list.asks_status() => first_of(conn.places(list.all(place, limit + 1)).await?, limit),
+        VisibleRuns::Few(own, ids) => first_of(conn.places(list.few(*own, ids, place, limit + 1)).await?, limit),
+        VisibleRuns::All | VisibleRuns::Many(_) => list.along(conn, place, limit).await?,
+    };
+    Ok(Page { items: conn.summaries(&ids).await?, next_cursor: next.map(ListPlace::encode) })
 }
 
 /// Determines which runs a viewer may see.
@@ -244,17 +247,24 @@ impl Conn {
         rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? })).collect()
     }
 
-    /// Reads the summaries of runs, in the order of `ids`. A state that cannot be read without its large values, as some
-    /// that earlier versions wrote, is read as a whole.
+    /// Reads the summaries of runs, in the order of `ids`.
     pub(super) async fn summaries(&mut self, ids: &[Uuid]) -> Result<Vec<RunSummary>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE id IN (").list(padded(ids));
-        let rows = self.fetch(sql.push(")")).await?;
+        let sql = select().push(" FROM runs WHERE id IN (").list(padded(ids)).push(")");
+        let mut runs = self.summaries_in(sql).await?;
+        runs.sort_by_key(|run| ids.iter().position(|id| *id == run.id.0));
+        Ok(runs)
+    }
+
+    /// Reads the summaries of runs of a query that begins with [`select`]. A state that cannot be read without its large
+    /// values, as some that earlier versions wrote, is read as a whole.
+    async fn summaries_in(&mut self, sql: Sql) -> Result<Vec<RunSummary>, Error> {
+        let rows = self.fetch(sql).await?;
         let mut reader = Reader::default();
         for row in &rows {
-            reader.add_prepared(row.uuid(1)?, row.text(0), empty);
+            reader.add_state_without(row.uuid(1)?, row.text(0), hollow_parts);
         }
         let mut states = reader.finish_each("the state", self, &mut Blobs::default()).await?;
         for (state, row) in states.iter_mut().zip(&rows).filter(|(state, _)| state.is_err()) {
@@ -263,16 +273,17 @@ impl Conn {
             let read = whole.finish_each("the state", self, &mut Blobs::default()).await?.pop();
             *state = read.unwrap_or_else(|| Err(Error::Stored("a state that was not read".to_owned())));
         }
-        let runs = states.into_iter().zip(&rows).map(|(state, row)| Ok(found(state, row, 1)?.summary()));
-        let mut runs: Vec<RunSummary> = runs.collect::<Result<_, Error>>()?;
-        runs.sort_by_key(|run| ids.iter().position(|id| *id == run.id.0));
-        Ok(runs)
+        states.into_iter().zip(&rows).map(|(state, row)| Ok(found(state, row, 1)?.summary())).collect()
     }
 }
 
-/// Upgrades a state to the current format, and empties references in its large parts so that they are not read.
-fn empty(state: &mut Value) {
-    RunState::upgrade(state);
+/// Begins a query for [`Conn::summaries_in`] on runs.
+fn select() -> Sql {
+    Sql::new("SELECT state, ").push(unreadable::RUN)
+}
+
+/// Empties the references in the large parts of a state.
+fn hollow_parts(state: &mut Value) {
     for part in BULK {
         if let Some(part) = state.get_mut(part) {
             hollow(part);

@@ -89,7 +89,7 @@ impl Conn {
         let Some(row) = self.fetch_one(sql).await? else { return Ok(None) };
         let run = row.uuid(0)?;
         let mut outline = Reader::default();
-        outline.add_prepared(run, row.text(1), hollow);
+        outline.add_without(run, row.text(1), hollow);
         let mut read = outline.finish_each("a review", self, &mut Blobs::default()).await?.pop();
         if matches!(read, Some(Err(_))) {
             let mut whole = Reader::default();

@@ -55,19 +55,46 @@ impl Reader {
 
     /// Like [`Self::add_state`], for a column that may not be text.
     pub fn add_state_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
-        match stored.and_then(unpack) {
-            Ok(json) if RunState::is_current(&json) => self.add_json(run, json),
-            Ok(json) => self.add_prepared_json(run, &json, RunState::upgrade),
-            Err(error) => self.values.push((run, StoredJson::Broken(error.to_string()))),
+        let Some(json) = self.unpacked(run, stored) else { return };
+        if RunState::is_current(&json) {
+            self.add_json(run, json);
+        } else {
+            self.add_prepared_json(run, &json, RunState::upgrade);
         }
     }
 
-    /// Adds stored JSON, to which `prepare` is applied before references are replaced.
-    pub fn add_prepared(&mut self, run: Uuid, stored: Result<String, DriverError>, prepare: impl FnOnce(&mut Value)) {
-        match stored.and_then(unpack) {
-            Ok(json) => self.add_prepared_json(run, &json, prepare),
-            Err(error) => self.values.push((run, StoredJson::Broken(error.to_string()))),
+    /// Adds stored JSON of which `hollow` empties the references that are not needed.
+    pub fn add_without(&mut self, run: Uuid, stored: Result<String, DriverError>, hollow: impl FnOnce(&mut Value)) {
+        let Some(json) = self.unpacked(run, stored) else { return };
+        if is_marked(&json) {
+            self.add_prepared_json(run, &json, hollow);
+        } else {
+            self.add_json(run, json);
         }
+    }
+
+    /// Like [`Self::add_without`], for the stored state of a run, in this or an earlier format.
+    pub fn add_state_without(
+        &mut self,
+        run: Uuid,
+        stored: Result<String, DriverError>,
+        hollow: impl FnOnce(&mut Value),
+    ) {
+        let Some(json) = self.unpacked(run, stored) else { return };
+        if RunState::is_current(&json) {
+            self.add_without(run, Ok(json), hollow);
+        } else {
+            self.add_prepared_json(run, &json, |state| {
+                RunState::upgrade(state);
+                hollow(state);
+            });
+        }
+    }
+
+    /// Returns the JSON of a column, or adds the reason why there is none.
+    fn unpacked(&mut self, run: Uuid, stored: Result<String, DriverError>) -> Option<String> {
+        let broken = |error: DriverError| self.values.push((run, StoredJson::Broken(error.to_string())));
+        stored.and_then(unpack).map_err(broken).ok()
     }
 
     fn add_prepared_json(&mut self, run: Uuid, json: &str, prepare: impl FnOnce(&mut Value)) {
@@ -80,9 +107,8 @@ impl Reader {
 
     /// Adds JSON of a column that may not be text.
     pub fn add_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
-        match stored.and_then(unpack) {
-            Ok(json) => self.add_json(run, json),
-            Err(error) => self.values.push((run, StoredJson::Broken(error.to_string()))),
+        if let Some(json) = self.unpacked(run, stored) {
+            self.add_json(run, json);
         }
     }
 
