@@ -58,7 +58,7 @@ pub fn sum_up(metrics: PrometheusHandle, background: &Background) -> BackgroundT
     })
 }
 
-/// Returns the SHA-256 of the secret with which other machines may read `/metrics`. `None` if no secret is set.
+/// Returns the SHA-256 of the token with which programs may read `/metrics`. `None` if no token is set.
 fn metrics_token() -> Option<[u8; 32]> {
     std::env::var("COUNTERSIGN_METRICS_TOKEN").ok().filter(|token| !token.is_empty()).map(|token| digest(token.trim()))
 }

@@ -68,11 +68,12 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Status>> {
     }
 }
 
-/// Returns the metrics to clients on this machine, to admins, and to holders of the token of the settings. Through a
-/// proxy, everyone would seem to be on this machine, so requests through a proxy do not count as local.
+/// Returns the metrics to admins, to holders of the token of the settings, and to clients on this machine. Through a
+/// proxy, everyone would seem to be on this machine. Not every proxy adds a header, so once a public address is set, no
+/// request counts as local.
 async fn metrics(State(state): State<AppState>, client: ClientAddress, headers: HeaderMap) -> Result<Response> {
     let proxied = headers.contains_key(header::FORWARDED) || headers.contains_key("x-forwarded-for");
-    let local = client.is_loopback() && !proxied;
+    let local = client.is_loopback() && !proxied && state.edge.public_origins.is_empty();
     if !local && !has_token(&state, &headers) && !is_admin(&state, &headers).await {
         let detail = "log in as an admin, or send `Authorization: Bearer` with the value of COUNTERSIGN_METRICS_TOKEN";
         return Err(Problem::new(Code::Unauthenticated).detail(detail).into());

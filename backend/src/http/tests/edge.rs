@@ -127,6 +127,16 @@ async fn over_https_a_session_cookie_that_is_not_bound_to_this_host_is_ignored()
 }
 
 #[tokio::test]
+async fn the_metrics_of_a_server_with_a_public_address_are_for_nobody_without_a_login() {
+    // A proxy on this machine that adds no header looks like a client on this machine.
+    let edge = Edge { public_origins: [ORIGIN.to_owned()].into(), ..edge() };
+    let site = Site::with(Database::sqlite().unwrap(), Arc::new(SystemClock), edge).await;
+    let nobody = Client { site: &site, cookie: None };
+    assert_eq!(nobody.get("/metrics").await.code(401), "unauthenticated");
+    site.login("admin").await.get("/metrics").await.expect(200);
+}
+
+#[tokio::test]
 async fn the_description_lists_every_call_of_the_contract() {
     let site = Site::new().await;
     let nobody = Client { site: &site, cookie: None };
