@@ -114,7 +114,8 @@ impl Countersign {
         self.server.as_ref().map(Server::address)
     }
 
-    /// Returns the one-time login secrets for the console, by user: open `/login#token=<secret>`.
+    /// Returns the one-time login secrets of all people for the console, by name: open `/login#token=<secret>`. Empty if
+    /// the console is not served.
     pub fn links(&self) -> &[(Username, String)] {
         &self.links
     }

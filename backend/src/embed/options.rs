@@ -1,6 +1,6 @@
 //! The options of Countersign inside a program: the reviewers, the functions that are tools, and the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -105,7 +105,7 @@ impl Options {
     }
 
     /// Adds a person with the role `reviewer` and these roles who is not asked: the program decides in their name with
-    /// [`Countersign::decide`] at any time.
+    /// [`Countersign::decide`] at any time, or they decide in the console.
     pub fn decider<const N: usize>(mut self, username: impl Into<String>, roles: [&str; N]) -> Self {
         self.deciders.push((username.into(), roles.map(str::to_owned).to_vec()));
         self
@@ -182,13 +182,15 @@ impl Options {
         let (store, callbacks) = open_store(&self.settings, url, &clock).await?;
         let reach =
             Reach { terminal: people.iter().any(|person| person.via == Via::Cli), ..app::reach(&self.settings, true) };
-        let known = people.iter().map(|person| (person.username.clone(), person.roles.clone()));
-        add_people(&store, &clock, &requester, known.chain(deciders.clone())).await?;
+        let has_deciders = !deciders.is_empty();
+        let asked = people.iter().map(|person| (person.username.clone(), person.roles.clone()));
+        let everyone: Vec<_> = asked.chain(deciders).collect();
+        add_people(&store, &clock, &requester, everyone.clone()).await?;
         if let Some(folder) = &self.flows {
             app::load_flows(&store, folder, None, &reach).await?;
         }
         let links = match &listener {
-            Some(_) => links(&store, &clock, &people).await?,
+            Some(_) => links(&store, &clock, everyone.into_iter().map(|(username, _)| username).collect()).await?,
             None => Vec::new(),
         };
 
@@ -219,7 +221,7 @@ impl Options {
         let runner = Runner::start(options).await?;
         inner.streams.get_or_init(|| runner.hub.streams().clone());
         let listening = runner.hub.listen();
-        let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some() || !deciders.is_empty());
+        let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some() || has_deciders);
         let notifier = inner.store.background().start("questions to reviewers", |stop| async move {
             stop.run_until_cancelled(Box::pin(notifier.run(heard))).await;
         });
@@ -302,15 +304,20 @@ async fn add_people(
     Ok(())
 }
 
-/// Creates a login link for each person.
+/// Creates a login link for each of these people who may log in.
 async fn links(
     store: &Store,
     clock: &SharedClock,
-    people: &[Arc<Person>],
+    people: BTreeSet<Username>,
 ) -> Result<Vec<(Username, String)>, StartError> {
     let mut links = Vec::new();
-    for person in people {
-        links.push((person.username.clone(), auth::login_link(store, clock, person.username.clone()).await?));
+    for username in people {
+        match auth::login_link(store, clock, username.clone()).await {
+            Ok(secret) => links.push((username, secret)),
+            // In a database that is kept, they may have been deactivated.
+            Err(auth::Error::Commit(CommitError::Unauthenticated)) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(links)
 }

@@ -226,6 +226,16 @@ async fn the_console_of_a_program_follows_the_settings() {
 }
 
 #[tokio::test]
+async fn people_who_are_not_asked_can_log_in_to_the_console() {
+    let options = Options::new().decider("ana", ["editor"]).decider("tom", []).listen(([127, 0, 0, 1], 0).into());
+    let options = options.person("tom", [], Via::Human, reviewer_fn(|_| std::future::pending::<Choice>()));
+    let countersign = options.start().await.unwrap();
+    let names: Vec<_> = countersign.links().iter().map(|(username, _)| username.as_str()).collect();
+    assert_eq!(names, ["ana", "tom"]);
+    countersign.shutdown().await;
+}
+
+#[tokio::test]
 async fn the_number_of_workers_has_the_limits_of_a_server() {
     let settings = crate::config::SettingsFile { workers: Some(0), ..crate::config::SettingsFile::default() };
     let error = Options::new().settings(settings).start().await.err().unwrap();
