@@ -65,7 +65,12 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
         AuditCommand::Verify { export: Some(path), public_keys, expect, ignore_head: _, storage } => {
-            let trusted = trusted(&Storage::resolve(&storage.with_usual_archive())?.0, &public_keys)?;
+            // Named keys are all that it needs, so it works without settings and creates no data folder.
+            let trusted = if public_keys.is_empty() {
+                trusted(&Storage::resolve(&storage.with_usual_archive())?.0, &[])?
+            } else {
+                Trusted::named(&public_keys)?
+            };
             verify_export(&path, &trusted, expect.as_ref())?;
         }
         AuditCommand::Verify { export: None, public_keys, expect, ignore_head, storage } => {
@@ -262,6 +267,24 @@ mod tests {
             let error = verify_export(&path, &trusted, None).unwrap_err().to_string();
             assert!(error.contains("proves nothing") && error.contains(why), "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_export_is_verified_with_the_named_keys_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (key, _) = SealKey::open(&folder.path().join("seal.key"), &*app::system_clock()).unwrap();
+        let (export, data) = (folder.path().join("audit.jsonl"), folder.path().join("data"));
+        std::fs::write(&export, "").unwrap();
+        let command = AuditCommand::Verify {
+            export: Some(export),
+            public_keys: vec![key.public().to_string()],
+            expect: None,
+            ignore_head: false,
+            storage: StorageArgs { data: Some(data.clone()), ..StorageArgs::default() },
+        };
+        let error = run(command).await.unwrap_err().to_string();
+        assert!(error.contains("has no entries"), "{error}");
+        assert!(!data.exists(), "a data folder was created");
     }
 
     #[test]
