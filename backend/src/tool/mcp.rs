@@ -2,6 +2,7 @@
 
 mod cause;
 mod connection;
+mod headers;
 mod listing;
 
 use std::borrow::Cow;
@@ -18,7 +19,7 @@ use shared::definition::McpTool;
 use shared::time::Span;
 use tokio::time::{Instant, timeout_at};
 
-use super::{MAX_RESULT, McpServer, TOO_LARGE, failed, uncertain, unusable};
+use super::{Error, MAX_MESSAGE, MAX_RESULT, McpServer, Secrets, TOO_LARGE, failed, uncertain, unusable};
 use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
 use crate::http_client::choose_tls_provider;
 use cause::cause;
@@ -36,14 +37,19 @@ const TO_DESCRIBE: Duration = Duration::from_secs(5);
 /// The MCP servers of the settings, by name.
 pub(super) struct Mcp {
     servers: BTreeMap<String, ServerConnection>,
+    secrets: Secrets,
 }
 
 impl Mcp {
-    pub(super) fn new(servers: BTreeMap<String, McpServer>) -> Self {
+    pub(super) fn new(servers: BTreeMap<String, McpServer>, secrets: &Secrets) -> Result<Self, Error> {
         // The clients of `rmcp` need it.
         choose_tls_provider();
-        let server = |(name, how): (String, McpServer)| (name.clone(), ServerConnection::new(name, how));
-        Self { servers: servers.into_iter().map(server).collect() }
+        let server = |(name, how): (String, McpServer)| match headers::of(&how, secrets) {
+            Ok(headers) => Ok((name.clone(), ServerConnection::new(name, how, headers))),
+            Err(why) => Err(Error::McpHeaders { server: name, why }),
+        };
+        let servers = servers.into_iter().map(server).collect::<Result<BTreeMap<_, _>, Error>>()?;
+        Ok(Self { servers, secrets: secrets.clone() })
     }
 
     pub(super) async fn call(&self, name: &str, tool: &str, request: &ToolRequest) -> Result<Value, TaskFailure> {
@@ -84,7 +90,9 @@ impl Mcp {
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(server, tool, error = %error.message, "an MCP server does not describe a tool");
+                    // The server may repeat a header that it was sent.
+                    let error = self.secrets.mask_beginning(&error.message, MAX_MESSAGE);
+                    tracing::warn!(server, tool, error, "an MCP server does not describe a tool");
                 }
                 Err(_) => tracing::warn!(server, tool, "an MCP server did not describe a tool in time"),
             }

@@ -65,7 +65,7 @@ pub struct Options {
 #[serde(
     untagged,
     deny_unknown_fields,
-    expecting = "expected an MCP server: {command, args, env, start_timeout (at most 10m)} or {url}"
+    expecting = "expected an MCP server: {command, args, env, start_timeout (at most 10m)} or {url, headers}"
 )]
 pub enum McpServer {
     /// A program that is started, and used over its standard input and output.
@@ -86,6 +86,9 @@ pub enum McpServer {
     Url {
         /// The URL of the server's endpoint.
         url: String,
+        /// The headers of every request, in which `{{ secret.NAME }}` inserts a secret.
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
     },
 }
 
@@ -106,6 +109,14 @@ pub enum Error {
     /// The HTTP client could not be built.
     #[error("the HTTP client for tools: {0}")]
     Client(#[from] reqwest::Error),
+    /// A header of an MCP server cannot be sent.
+    #[error("`headers` of `[mcp.{server}]` in the settings: {why}")]
+    McpHeaders {
+        /// The name of the server.
+        server: String,
+        /// The reason, without secrets.
+        why: String,
+    },
 }
 
 /// All tools: HTTP requests, MCP servers and builtins, with secrets masked in what they return.
@@ -120,7 +131,7 @@ impl Tools {
     pub fn new(options: Options) -> Result<Self, Error> {
         Ok(Self {
             http: Http::new(&options.allowed_hosts, options.secrets.clone())?,
-            mcp: Mcp::new(options.mcp),
+            mcp: Mcp::new(options.mcp, &options.secrets)?,
             secrets: options.secrets,
         })
     }

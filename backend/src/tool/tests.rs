@@ -2,6 +2,7 @@
 
 pub(crate) mod mcp;
 mod mcp_content;
+mod mcp_http;
 mod mcp_limits;
 mod mcp_start;
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
+use reqwest::header::HeaderMap;
 use rmcp::service::{Peer, RoleClient, RunningService, ServiceError, ServiceExt};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use shared::time::Span;
 use tokio::process::Command;
@@ -44,6 +46,7 @@ pub(super) struct ServerConnection {
 struct Server {
     name: String,
     how: McpServer,
+    headers: HeaderMap,
     state: Mutex<ProcessState>,
     /// Cancelled when the server must end and must not be started again.
     closing: CancellationToken,
@@ -106,9 +109,10 @@ impl Connection {
 }
 
 impl ServerConnection {
-    pub(super) fn new(name: String, how: McpServer) -> Self {
+    /// `headers` are sent with every request, if the server is reached over HTTP.
+    pub(super) fn new(name: String, how: McpServer, headers: HeaderMap) -> Self {
         let closing = CancellationToken::new();
-        let server = Server { name, how, state: Mutex::default(), closing: closing.clone() };
+        let server = Server { name, how, headers, state: Mutex::default(), closing: closing.clone() };
         Self { server: Arc::new(server), _closing: closing.drop_guard() }
     }
 
@@ -194,7 +198,7 @@ impl Server {
     /// Starts the server, and reports the outcome through `ended`.
     async fn start(self: Arc<Self>, ended: watch::Sender<Option<Result<Connection, TaskFailure>>>) {
         let limit = self.how.start_timeout();
-        let connect = timeout(limit.0, self.how.connect());
+        let connect = timeout(limit.0, self.how.connect(&self.headers));
         // Dropping the unfinished start ends what it has begun.
         let Some(connected) = self.closing.run_until_cancelled(connect).await else { return };
         let name = &self.name;
@@ -296,7 +300,7 @@ impl McpServer {
         }
     }
 
-    async fn connect(&self) -> Result<Live, Box<dyn std::error::Error + Send + Sync>> {
+    async fn connect(&self, headers: &HeaderMap) -> Result<Live, Box<dyn std::error::Error + Send + Sync>> {
         match self {
             Self::Command { command, args, env, .. } => {
                 let mut process = Command::new(command);
@@ -313,8 +317,11 @@ impl McpServer {
                 let group = ProcessGroup(transport.id());
                 Ok(Live::new(().serve(transport).await?, group))
             }
-            Self::Url { url } => {
-                let service = ().serve(StreamableHttpClientTransport::from_uri(url.as_str())).await?;
+            Self::Url { url, .. } => {
+                let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
+                // This transport follows no redirect to another origin, so the headers go nowhere else.
+                let service = ().serve(StreamableHttpClientTransport::from_config(config)).await?;
                 Ok(Live::new(service, ProcessGroup(None)))
             }
         }

@@ -1,4 +1,5 @@
-//! MCP servers: one in this process, and programs that die, hang and leave others behind.
+//! MCP servers: one in this process, and programs that die, hang and leave others behind. Those over HTTP have a module
+//! of their own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,6 +55,11 @@ impl ServerHandler for Server {
     }
 }
 
+/// Returns the servers of these settings, which use no secrets.
+pub(super) fn mcp_of(servers: BTreeMap<String, McpServer>) -> Mcp {
+    Mcp::new(servers, &Secrets::default()).unwrap()
+}
+
 async fn connected() -> (Mcp, tokio::task::JoinHandle<()>) {
     connected_to(Server::default()).await
 }
@@ -65,7 +71,7 @@ pub(super) async fn connected_to(server: impl ServerHandler) -> (Mcp, tokio::tas
         running.waiting().await.unwrap();
     });
     let how = serde_json::from_value(json!({ "command": "/no/such/program" })).unwrap();
-    let mcp = Mcp::new(BTreeMap::from([("files".to_owned(), how)]));
+    let mcp = mcp_of(BTreeMap::from([("files".to_owned(), how)]));
     mcp.use_service("files", ().serve(ours).await.unwrap());
     (mcp, server)
 }
@@ -136,7 +142,7 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let program = Self { mcp: Mcp::new(settings(folder.path())), folder };
+        let program = Self { mcp: mcp_of(settings(folder.path())), folder };
         program.lists(&["work", "die", "wait", "leave"]);
         program
     }
@@ -343,51 +349,8 @@ async fn a_model_is_told_what_the_server_says_of_its_tools_where_the_flow_says_n
     assert_eq!((gone.description, gone.parameters), (None, None));
 
     // A server that cannot be reached does not keep a turn from being carried out.
-    let away = Mcp::new(settings(Path::new("/no/such/folder")));
+    let away = mcp_of(settings(Path::new("/no/such/folder")));
     let mut tools = [ToolSpec { mcp: Some(McpTool { server: "nobody".to_owned(), tool: "x".to_owned() }), ..sum }];
     away.describe(&mut tools).await;
     assert_eq!(tools[0].description.as_deref(), Some("Adds up."));
-}
-
-/// Starts an MCP server over HTTP that supports just what a call needs.
-pub(super) async fn over_http() -> String {
-    use axum::http::StatusCode;
-    use axum::response::IntoResponse as _;
-    let answer = async |axum::Json(asked): axum::Json<Value>| {
-        let result = match asked["method"].as_str() {
-            Some("initialize") => json!({
-                "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
-                "serverInfo": { "name": "http", "version": "1" },
-            }),
-            Some("tools/list") => {
-                let tools = ["echo", "lose"].map(|name| json!({ "name": name, "inputSchema": { "type": "object" } }));
-                json!({ "tools": tools })
-            }
-            Some("tools/call") if asked["params"]["name"] == "lose" => {
-                return (StatusCode::GONE, "nothing at /mcp?key=sesame").into_response();
-            }
-            Some("tools/call") => json!({
-                "content": [], "structuredContent": { "heard": asked["params"]["arguments"] },
-            }),
-            _ => return StatusCode::ACCEPTED.into_response(),
-        };
-        axum::Json(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result })).into_response()
-    };
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    tokio::spawn(
-        async move { axum::serve(listener, axum::Router::new().route("/mcp", axum::routing::post(answer))).await },
-    );
-    url
-}
-
-#[tokio::test]
-async fn an_mcp_server_at_a_url_is_listed_and_called() {
-    let mcp = Mcp::new(BTreeMap::from([("web".to_owned(), McpServer::Url { url: over_http().await })]));
-    let tool = json!({ "mcp": { "server": "web", "tool": "echo" }, "timeout": "20s" });
-    let called = mcp.call("web", "echo", &request(tool, json!({ "a": 1 }))).await;
-    assert_eq!(called.unwrap(), json!({ "heard": { "a": 1 } }));
-    let tool = json!({ "mcp": { "server": "web", "tool": "gone" }, "timeout": "20s" });
-    let failure = mcp.call("web", "gone", &request(tool, json!({}))).await.unwrap_err();
-    assert!(failure.message.contains("has no tool `gone`: it has echo"), "{failure:?}");
 }

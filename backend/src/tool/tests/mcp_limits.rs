@@ -7,9 +7,9 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{ListToolsResult, PaginatedRequestParams, Tool as McpTool};
 use rmcp::service::{RequestContext, RoleServer};
 
-use super::mcp::{Server, connected_to, over_http};
+use super::mcp::{Server, connected_to, mcp_of};
+use super::mcp_http::{at_url, over_http};
 use super::*;
-use crate::tool::mcp::Mcp;
 
 /// An MCP server whose list of tools never ends, with the number of its pages that were read.
 #[derive(Clone, Default)]
@@ -71,8 +71,8 @@ async fn the_url_of_a_server_is_in_no_error() {
         ("refusing", format!("{}/mcp?key=sesame", refusing.uri())),
         ("losing", format!("{}?key=sesame", over_http().await)),
     ];
-    let settings = urls.map(|(name, url)| (name.to_owned(), McpServer::Url { url }));
-    let mcp = Mcp::new(BTreeMap::from(settings));
+    let settings = urls.map(|(name, url)| (name.to_owned(), at_url(url)));
+    let mcp = mcp_of(BTreeMap::from(settings));
     for server in ["closed", "refusing", "losing"] {
         let failure = mcp.call(server, "lose", &request_of(server, "lose")).await.unwrap_err();
         assert!(!failure.message.contains("sesame") && !failure.message.contains("http:"), "{failure:?}");

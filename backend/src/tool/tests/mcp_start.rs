@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use shared::time::Span;
 
-use super::mcp::{Program, eventually, runs, settings_with, told_by};
-use crate::tool::mcp::Mcp;
+use super::mcp::{Program, eventually, mcp_of, runs, settings_with, told_by};
 
 #[tokio::test]
 async fn a_server_that_starts_slowly_is_started_once_however_briefly_each_waits() {
@@ -33,7 +32,7 @@ async fn a_server_that_starts_slowly_is_started_once_however_briefly_each_waits(
 #[tokio::test]
 async fn a_server_that_does_not_start_in_its_time_is_ended_and_counts_as_failed_once() {
     let mut program = Program::new();
-    program.mcp = Mcp::new(settings_with(program.folder.path(), Some(Span(Duration::from_millis(500)))));
+    program.mcp = mcp_of(settings_with(program.folder.path(), Some(Span(Duration::from_millis(500)))));
     program.has("slow");
     let calls = futures::future::join_all((0..3).map(|_| program.call("work"))).await;
     for call in calls {

@@ -1,0 +1,33 @@
+//! The headers of the settings for an MCP server, with their secrets inserted.
+
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::flow::{Scope, Templates};
+use crate::tool::{McpServer, Secrets};
+
+/// The place of a header's text, by which the secrets in it are found again.
+const AT: &str = "/value";
+
+/// Returns the headers that every request to a server carries. Error messages contain no secret.
+pub(super) fn of(server: &McpServer, secrets: &Secrets) -> Result<HeaderMap, String> {
+    let mut filled = HeaderMap::new();
+    let McpServer::Url { url, headers } = server else { return Ok(filled) };
+    let templates = Templates::default();
+    for (name, template) in headers {
+        let invalid = || format!("the header `{name}` is not valid");
+        let mut uses = Vec::new();
+        let text = templates.render_request_text(template, &Scope::default(), AT, &mut uses);
+        let text = text.map_err(|error| format!("the header `{name}`: {error}"))?;
+        for secret in &uses {
+            let url: Url = url.parse().map_err(|error| format!("the url is not valid: {error}"))?;
+            secrets.check_host(&secret.name, &url, true)?;
+        }
+        let mut value = HeaderValue::from_str(&secrets.put_into(&text, AT, &uses)?).map_err(|_| invalid())?;
+        value.set_sensitive(true);
+        if filled.insert(name.parse::<HeaderName>().map_err(|_| invalid())?, value).is_some() {
+            return Err(format!("the header `{name}` is set twice"));
+        }
+    }
+    Ok(filled)
+}
