@@ -4,6 +4,7 @@
 //! A word is a run of letters and digits, in lower case. In scripts without spaces between words, each character is a
 //! word. An id is one word, written without hyphens. A search matches the beginnings of words.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -63,6 +64,24 @@ impl Words {
     }
 }
 
+/// Distinct words.
+#[derive(Debug, Default)]
+pub(super) struct WordSet(HashSet<String>);
+
+impl WordSet {
+    /// Adds a word. Returns whether it is new.
+    pub fn add(&mut self, word: &str) -> bool {
+        !self.0.contains(word) && self.0.insert(word.to_owned())
+    }
+
+    /// The words in alphabetical order.
+    pub fn sorted(&self) -> Vec<String> {
+        let mut words: Vec<_> = self.0.iter().cloned().collect();
+        words.sort_unstable();
+        words
+    }
+}
+
 /// Calls `take` with each word of a text.
 pub(super) fn each_word(text: &str, take: &mut dyn FnMut(&str)) {
     each_place(text, &mut |word, _| take(word));
@@ -73,13 +92,24 @@ pub(super) fn each_place(text: &str, take: &mut dyn FnMut(&str, Range<usize>)) {
     let mut word = Word::default();
     let mut at = 0;
     for piece in text.split_inclusive(char::is_whitespace) {
-        let from = at + piece.len() - piece.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
+        let begun = piece.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let from = at + piece.len() - begun.len();
         at += piece.len();
-        let trimmed = piece.trim_matches(|c: char| !c.is_alphanumeric());
+        let trimmed = begun.trim_end_matches(|c: char| !c.is_alphanumeric());
         if trimmed.len() == 36
             && let Ok(id) = trimmed.parse::<Uuid>()
         {
-            take(&id.simple().to_string(), from..from + trimmed.len());
+            take(id.simple().encode_lower(&mut Uuid::encode_buffer()), from..from + trimmed.len());
+            continue;
+        }
+        // Most text is ASCII, where words have no marks and no character is a word by itself.
+        if trimmed.is_ascii() {
+            let mut start = from;
+            for run in trimmed.split(|c: char| !c.is_ascii_alphanumeric()) {
+                word.push_ascii(run, start);
+                word.give(take);
+                start += run.len() + 1;
+            }
             continue;
         }
         for (offset, c) in trimmed.char_indices() {
@@ -114,8 +144,17 @@ impl Word {
         self.text.extend(c.to_lowercase().filter(|c| !is_mark(*c)));
     }
 
+    /// Begins with a run of ASCII letters and digits, which may be empty.
+    fn push_ascii(&mut self, run: &str, start: usize) {
+        self.place = start..start + run.len();
+        self.text.push_str(run);
+        self.text.make_ascii_lowercase();
+    }
+
     fn give(&mut self, take: &mut dyn FnMut(&str, Range<usize>)) {
-        if let Some((end, _)) = self.text.char_indices().nth(MAX_WORD) {
+        if self.text.len() > MAX_WORD
+            && let Some((end, _)) = self.text.char_indices().nth(MAX_WORD)
+        {
             self.text.truncate(end);
         }
         if !self.text.is_empty() {
@@ -145,7 +184,7 @@ pub(super) fn each_word_of(event: &Event, take: &mut dyn FnMut(&str)) {
         each_word(actor, take);
     }
     for id in [event.run_id.map(|run| run.0), event.review_id.map(|review| review.0)].into_iter().flatten() {
-        take(&id.simple().to_string());
+        take(id.simple().encode_lower(&mut Uuid::encode_buffer()));
     }
     event.data.values().for_each(|value| each_word_in(value, take));
 }
@@ -170,7 +209,69 @@ fn is_time(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The words of a text and their ranges by the plain rule: character by character, in any script.
+    fn plain_places(text: &str) -> Vec<(String, Range<usize>)> {
+        fn end(words: &mut Vec<(String, Range<usize>)>, word: &mut Option<(String, Range<usize>)>) {
+            let limited = word.take().map(|(text, place)| (text.chars().take(MAX_WORD).collect::<String>(), place));
+            words.extend(limited.filter(|(text, _)| !text.is_empty()));
+        }
+        let mut words = Vec::new();
+        for piece in text.split(char::is_whitespace) {
+            let trimmed = piece.trim_matches(|c: char| !c.is_alphanumeric());
+            let from = trimmed.as_ptr().addr() - text.as_ptr().addr();
+            if trimmed.len() == 36
+                && let Ok(id) = trimmed.parse::<Uuid>()
+            {
+                words.push((id.simple().to_string(), from..from + trimmed.len()));
+                continue;
+            }
+            let mut word: Option<(String, Range<usize>)> = None;
+            for (offset, c) in trimmed.char_indices() {
+                let here = from + offset..from + offset + c.len_utf8();
+                let (alone, part) = (stands_alone(c), c.is_alphanumeric() || is_mark(c));
+                if alone || !part {
+                    end(&mut words, &mut word);
+                }
+                if alone || part {
+                    // A word begins with a letter: marks before it do not count.
+                    let (text, place) = word.get_or_insert_with(|| (String::new(), here.clone()));
+                    let start = if text.is_empty() { here.start } else { place.start };
+                    *place = start..here.end;
+                    text.extend(c.to_lowercase().filter(|c| !is_mark(*c)));
+                }
+                if alone {
+                    end(&mut words, &mut word);
+                }
+            }
+            end(&mut words, &mut word);
+        }
+        words
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_has_the_words_of_the_plain_rule(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    "[a-zA-Z0-9 _.,@/-]{0,24}",
+                    "[A-Z0-9]{60,70}",
+                    "[Ääßİ\u{212a}\u{300}\u{307}審で²٣€–\u{a0}\u{3000}a-cX ]{0,12}",
+                    "\\PC{0,8}",
+                    any::<[u8; 16]>().prop_map(|id| Uuid::from_bytes(id).to_string().to_uppercase()),
+                ],
+                0..8,
+            ),
+        ) {
+            let text = parts.concat();
+            let mut found = Vec::new();
+            each_place(&text, &mut |word, place| found.push((word.to_owned(), place)));
+            prop_assert_eq!(found, plain_places(&text));
+        }
+    }
 
     fn words(text: &str) -> Vec<String> {
         let mut words = Vec::new();

@@ -159,15 +159,16 @@ impl Store {
         blocks: &[NewBlock],
         words: Vec<ReviewWords>,
     ) -> Result<bool, Error> {
+        // Sorted before others are kept waiting.
+        let terms: Vec<_> = blocks.iter().map(|block| (block.terms.masks(), block.terms.tokens())).collect();
         let mut conn = self.inner.db.write_on_this_thread().await?;
         // Data that were erased since the rows were read must not get into the index.
         if !conn.move_place(("log_index", "next"), next, to).await? || conn.last_erasure().await? != erasures {
             conn.rollback().await?;
             return Ok(false);
         }
-        for block in blocks {
-            let times = (block.latest, block.behind);
-            conn.put_block(block.number, times, block.terms.masks(), &block.terms.tokens()).await?;
+        for (block, (masks, tokens)) in blocks.iter().zip(terms) {
+            conn.put_block(block.number, (block.latest, block.behind), masks, &tokens).await?;
         }
         conn.put_review_words(words).await?;
         conn.commit().await?;

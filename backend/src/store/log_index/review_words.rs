@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::super::Error;
 use super::super::db::{Conn, DatabaseKind, Sql};
-use super::super::words::{Words, each_word};
+use super::super::words::{WordSet, Words, each_word};
 use super::lookup::words_in;
 use super::terms::as_text;
 
@@ -122,13 +122,11 @@ impl Conn {
         for chunk in runs.chunks(CHUNK) {
             let sql = Sql::new("SELECT id, status, search FROM reviews WHERE run_id IN (").list(padded(chunk));
             for row in self.fetch(sql.push(")")).await? {
-                let mut words = BTreeSet::new();
+                let mut words = WordSet::default();
                 each_word(&row.text(2)?, &mut |word| {
-                    if !words.contains(word) {
-                        words.insert(word.to_owned());
-                    }
+                    words.add(word);
                 });
-                let words = as_text(&words.into_iter().collect::<Vec<_>>(), self.kind());
+                let words = as_text(&words.sorted(), self.kind());
                 found.push(ReviewWords { review: row.uuid(0)?, index: WordIndex::of(&row.text(1)?), words });
             }
         }

@@ -1,13 +1,13 @@
 //! The terms of a block: the values by which entries are filtered, and their words.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use sha2::{Digest as _, Sha256};
 use shared::id::Username;
 use shared::log::{EntryKind, Event, ReviewAct};
 
 use super::super::db::DatabaseKind;
-use super::super::words::each_word_of;
+use super::super::words::{WordSet, each_word_of};
 
 /// The number of characters of a word that are indexed. Longer words are compared in the entries themselves.
 const MAX_STEM: usize = 16;
@@ -49,6 +49,9 @@ impl Term {
 
 /// The part of a word that is indexed.
 pub(super) fn stem(word: &str) -> &str {
+    if word.len() <= MAX_STEM {
+        return word;
+    }
     word.char_indices().nth(MAX_STEM).map_or(word, |(end, _)| &word[..end])
 }
 
@@ -75,7 +78,7 @@ impl KnownTerms {
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     masks: BTreeMap<Term, u32>,
-    words: BTreeSet<String>,
+    words: WordSet,
     bytes: usize,
 }
 
@@ -91,9 +94,8 @@ impl Terms {
         }
         each_word_of(event, &mut |word| {
             let stem = stem(word);
-            if self.bytes <= MAX_WORDS && !self.words.contains(stem) {
+            if self.bytes <= MAX_WORDS && self.words.add(stem) {
                 self.bytes += stem.len();
-                self.words.insert(stem.to_owned());
             }
         });
     }
@@ -110,7 +112,7 @@ impl Terms {
         if self.bytes > MAX_WORDS {
             tokens.push(ANY_WORD.to_owned());
         } else {
-            tokens.extend(self.words.iter().cloned());
+            tokens.extend(self.words.sorted());
         }
         tokens
     }
