@@ -3,14 +3,14 @@
 //! A review is indexed together with the block of the log that has its entry. Reviews with newer entries are checked
 //! directly, so a search finds what is currently stored.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use shared::id::RunId;
 use shared::review::ReviewStatus;
 use uuid::Uuid;
 
 use super::super::Error;
-use super::super::db::{Conn, DatabaseKind, Sql};
+use super::super::db::{Arg, Conn, DatabaseKind, Sql};
 use super::super::words::{WordSet, Words, each_word};
 use super::lookup::words_in;
 use super::terms::as_text;
@@ -41,6 +41,11 @@ impl WordIndex {
 
     fn of(status: &str) -> Self {
         if status == ReviewStatus::Pending.as_str() { Self::Pending } else { Self::Past }
+    }
+
+    /// The index for this value of the column `pending`.
+    fn of_pending(pending: i64) -> Self {
+        if pending == Self::Pending.pending() { Self::Pending } else { Self::Past }
     }
 
     /// The table of the index in SQLite.
@@ -145,28 +150,53 @@ impl Conn {
             self.insert_by(into.to_owned(), rows.collect(), again).await?;
             return Ok(());
         }
-        for ReviewWords { review, index, words } in found {
-            self.index_review(review, index, words).await?;
-        }
-        Ok(())
+        self.put_numbered_words(found).await
     }
 
-    /// Indexes a review in SQLite. A full-text table has no key columns, so each review has a row number.
-    async fn index_review(&mut self, id: Uuid, index: WordIndex, words: String) -> Result<(), Error> {
-        let sql = Sql::new("SELECT number, pending FROM review_numbers WHERE review_id = ").bind(id);
-        if let Some(row) = self.fetch_one(sql).await? {
-            let number = row.int(0)?;
-            let before = if row.int(1)? == 1 { WordIndex::Pending } else { WordIndex::Past };
-            let sql = Sql::new("DELETE FROM ").push(before.table()).push(" WHERE rowid = ").bind(number);
-            self.execute(sql).await?;
-            let sql = Sql::new("UPDATE review_numbers SET pending = ").bind(index.pending()).push(" WHERE number = ");
-            self.execute(sql.bind(number)).await?;
-        } else {
-            let sql = Sql::new("INSERT INTO review_numbers (review_id, pending) SELECT id, ").bind(index.pending());
-            self.execute(sql.push(" FROM reviews WHERE id = ").bind(id)).await?;
+    /// Like [`Self::put_review_words`], in SQLite. A full-text table has no key columns, so each review has a row number.
+    async fn put_numbered_words(&mut self, found: Vec<ReviewWords>) -> Result<(), Error> {
+        let mut known = HashMap::new();
+        let ids: Vec<_> = found.iter().map(|found| found.review).collect();
+        for chunk in ids.chunks(CHUNK) {
+            let sql = Sql::new("SELECT r.id, n.number, n.pending FROM reviews r LEFT JOIN review_numbers n ");
+            let sql = sql.push("ON n.review_id = r.id WHERE r.id IN (").list(padded(chunk)).push(")");
+            for row in self.fetch(sql).await? {
+                known.insert(row.uuid(0)?, row.int_opt(1)?.zip(row.int_opt(2)?));
+            }
         }
-        let sql = Sql::new("INSERT INTO ").push(index.table()).push(" (rowid, words) SELECT number, ").bind(words);
-        self.execute(sql.push(" FROM review_numbers WHERE review_id = ").bind(id)).await?;
+        let row = self.fetch_one(Sql::new("SELECT MAX(number) FROM review_numbers")).await?;
+        let mut last = row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
+        let (mut new, mut rows) = (Vec::new(), Vec::new());
+        for ReviewWords { review, index, words } in found {
+            let Some(&before) = known.get(&review) else { continue };
+            let number = before.map_or(last + 1, |(number, _)| number);
+            if before.is_none() {
+                last = number;
+                new.push(vec![Arg::from(number), review.into(), index.pending().into()]);
+            }
+            rows.push((number, before.map(|(_, pending)| WordIndex::of_pending(pending)), index, words));
+        }
+        // In the order of their numbers: FTS5 writes out what it has gathered whenever a number is lower than the last.
+        rows.sort_unstable_by_key(|(number, ..)| *number);
+        self.insert_by("INSERT INTO review_numbers (number, review_id, pending) ".to_owned(), new, "").await?;
+        for index in WordIndex::ALL {
+            let (mut old, mut moved, mut current) = (Vec::new(), Vec::new(), Vec::new());
+            for (number, before, now, words) in &rows {
+                if *before == Some(index) {
+                    old.push(vec![Arg::from(*number)]);
+                }
+                if *now == index {
+                    if before.is_some_and(|before| before != index) {
+                        moved.push(vec![Arg::from(*number)]);
+                    }
+                    current.push(vec![Arg::from(*number), words.into()]);
+                }
+            }
+            let (table, pending) = (index.table(), index.pending());
+            self.change_by(format!("DELETE FROM {table} WHERE rowid"), old).await?;
+            self.change_by(format!("UPDATE review_numbers SET pending = {pending} WHERE number"), moved).await?;
+            self.insert_by(format!("INSERT INTO {table} (rowid, words) "), current, "").await?;
+        }
         Ok(())
     }
 

@@ -1,19 +1,22 @@
 //! The index of the log finds exactly what a reader of every entry finds, no matter how far it is behind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
 use shared::api::{AuditQuery, UserPatch};
 use shared::decision::Via;
 use shared::entry_numbers::EntryNumbers;
+use shared::id::RunId;
 use shared::log::{Cursor, EntriesErased, Entry, Event, ReviewAct};
 use shared::time::Timestamp;
+use uuid::Uuid;
 
 use super::support::{Dice, World, decide, decided, on_both, on_review, person};
 use crate::engine::Input;
 use crate::store::db::Sql;
-use crate::store::log_index::{BLOCK, Indexed};
+use crate::store::log_index::{BLOCK, Indexed, ReviewSearch, WordIndex};
+use crate::store::words::Words;
 use crate::store::{Change, Form, NewErasure, Operation, Prepared, Store, UserChange};
 
 on_both! {
@@ -21,6 +24,7 @@ on_both! {
     of_several_servers_one_indexes_each_block,
     a_server_that_dies_while_it_indexes_leaves_the_index_as_it_was,
     rows_that_are_gone_are_forgotten_and_the_rest_is_found,
+    a_review_is_found_by_the_words_that_it_had_when_it_was_indexed,
 }
 
 const TEXTS: [&str; 6] =
@@ -258,6 +262,53 @@ async fn rows_that_are_gone_are_forgotten_and_the_rest_is_found(world: World) {
     assert_eq!(words().await, before - 1, "one of these was indexed");
     assert_eq!(blocks(&world).await, indexed - 2, "a block goes once all its rows are gone");
     check(&world, &mut dice, 20).await;
+}
+
+/// Some reviews are new when others are indexed again, and some have moved from the pending to the past ones.
+async fn a_review_is_found_by_the_words_that_it_had_when_it_was_indexed(world: World) {
+    let mut dice = Dice(14);
+    // No entry is newer than the index, so no review is checked directly.
+    world.store.inner.db.execute(Sql::new("UPDATE log_index SET next = 1000000")).await.expect("writes");
+    let (mut pending, mut runs) = (Vec::new(), Vec::new());
+    let mut indexed: BTreeMap<Uuid, (bool, String)> = BTreeMap::new();
+    for _ in 0..4 {
+        for _ in 0..20 {
+            let text = dice.of::<&str>(&TEXTS);
+            let review = world.launched_review(text).await;
+            runs.extend(review.run_id);
+            pending.push(review);
+        }
+        for _ in 0..8 {
+            let review = pending.swap_remove(dice.below(pending.len()));
+            decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decided");
+        }
+        let some: BTreeSet<RunId> = runs.iter().copied().filter(|_| dice.below(4) > 0).collect();
+        let gone = indexed.keys().next().copied();
+        let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
+        conn.forget_review_words(gone.as_slice()).await.expect("writes");
+        conn.index_reviews(&some).await.expect("writes");
+        conn.commit().await.expect("writes");
+
+        let mut conn = world.store.inner.db.snapshot().await.expect("reads");
+        gone.and_then(|gone| indexed.remove(&gone));
+        for row in conn.fetch(Sql::new("SELECT id, status, search, run_id FROM reviews")).await.expect("reads") {
+            if some.contains(&RunId(row.uuid(3).expect("an id"))) {
+                let is_pending = row.text(1).expect("text") == "pending";
+                indexed.insert(row.uuid(0).expect("an id"), (is_pending, row.text(2).expect("text")));
+            }
+        }
+        for q in ["wind", "ocean ord", "4711", "審", "please may", "dev", "nothing"] {
+            let words = Words::of(Some(q)).expect("words");
+            for (index, is_pending) in [(WordIndex::Pending, true), (WordIndex::Past, false)] {
+                let has = |of: &(bool, String)| of.0 == is_pending && words.are_in(&of.1);
+                let expected: Vec<Uuid> = indexed.iter().filter(|(_, of)| has(of)).map(|(id, _)| *id).collect();
+                let found = conn.search_reviews(words.clone(), &[index], 1000).await.expect("reads");
+                let ReviewSearch::Among(found) = found else { panic!("few have the words") };
+                assert_eq!(found, expected, "{q} in {index:?}");
+            }
+        }
+        conn.rollback().await.expect("ends");
+    }
 }
 
 /// Whether a statement with this text waits for a lock.
