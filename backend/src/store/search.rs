@@ -85,25 +85,39 @@ pub(super) fn text_of(review: &Review) -> String {
     for item in &review.items {
         text.add_value(&item.value);
     }
-    text.0
+    text.lines
 }
 
 #[derive(Default)]
-struct Text(String);
+struct Text {
+    lines: String,
+    /// The number of characters in the lines.
+    length: usize,
+}
 
 impl Text {
     /// Adds a line, cut off after `most` characters.
     fn add(&mut self, line: &str, most: usize) {
-        let room = MAX_SEARCH.saturating_sub(self.0.chars().count() + 1);
+        let room = MAX_SEARCH.saturating_sub(self.length + 1);
         if room == 0 || line.is_empty() {
             return;
         }
-        if !self.0.is_empty() {
-            self.0.push('\n');
+        if !self.lines.is_empty() {
+            self.lines.push('\n');
+            self.length += 1;
         }
-        // Text in PostgreSQL cannot contain U+0000.
-        let kept = line.chars().flat_map(char::to_lowercase).filter(|c| *c != '\0');
-        self.0.extend(kept.take(room.min(most)));
+        let most = room.min(most);
+        // Most text is ASCII, where each byte is a character. Text in PostgreSQL cannot contain U+0000.
+        let head = line.get(..most.min(line.len()));
+        if let Some(head) = head.filter(|head| head.is_ascii() && !head.contains('\0')) {
+            self.length += head.len();
+            self.lines.push_str(&head.to_ascii_lowercase());
+            return;
+        }
+        for c in line.chars().flat_map(char::to_lowercase).filter(|c| *c != '\0').take(most) {
+            self.length += 1;
+            self.lines.push(c);
+        }
     }
 
     /// Adds every text and number in a value, but not the names of members.
@@ -120,9 +134,44 @@ impl Text {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+
+    /// The text of lines by the plain rule.
+    fn plain(lines: &[(String, usize)]) -> String {
+        let mut text = String::new();
+        for (line, most) in lines {
+            let room = MAX_SEARCH.saturating_sub(text.chars().count() + 1);
+            if room > 0 && !line.is_empty() {
+                text.push_str(if text.is_empty() { "" } else { "\n" });
+                let kept: Vec<char> = line.chars().flat_map(char::to_lowercase).filter(|c| *c != '\0').collect();
+                text.extend(&kept[..room.min(*most).min(kept.len())]);
+            }
+        }
+        text
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_added_up_to_the_limit(
+            lines in prop::collection::vec(
+                (
+                    prop_oneof!["[A-Za-z \u{0}İß審]{0,40}", "[A-Za-z.]{0,40}", "[A-Z]{900,1100}", "\\PC{0,40}"],
+                    prop_oneof![Just(MAX_SEARCH), Just(MAX_HEAD), 1..50_usize],
+                ),
+                0..12,
+            ),
+        ) {
+            let mut text = Text::default();
+            for (line, most) in &lines {
+                text.add(line, *most);
+            }
+            prop_assert_eq!(text.length, text.lines.chars().count());
+            prop_assert_eq!(text.lines, plain(&lines));
+        }
+    }
 
     #[test]
     fn everything_that_is_shown_can_be_found_up_to_a_limit() {
