@@ -85,7 +85,7 @@ pub(super) struct Terms {
 impl Terms {
     /// Adds an entry of a row; `row` is the row's place in the block.
     pub fn add(&mut self, row: u32, event: &Event, known: &mut KnownTerms) {
-        let acts = event.acts();
+        let acts = event.possible_acts();
         let acts = ReviewAct::ALL.iter().copied().filter(|act| acts.has(*act)).map(Some);
         for act in acts.chain([None]) {
             for term in known.of(event, act) {
