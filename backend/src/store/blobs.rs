@@ -11,6 +11,7 @@
 
 mod owner;
 mod read;
+mod shape;
 
 use std::collections::BTreeMap;
 
@@ -24,11 +25,14 @@ use super::Error;
 
 pub(super) use owner::Owner;
 pub(super) use read::Reader;
+use shape::Shape;
 
 /// Encoded strings longer than this are replaced.
 const MAX_STRING: usize = 1024;
 /// Encoded containers longer than this are replaced.
 const MAX_CONTAINER: usize = 4096;
+/// The length as which a number, a boolean or null is counted.
+const SCALAR: usize = 8;
 
 /// The deepest nesting of stored JSON. `serde_json` reads 127 levels. A value has at most [`MAX_DEPTH`] of its own, and
 /// no row wraps one in more than a dozen; the remaining levels are left for the responses that contain it.
@@ -54,24 +58,37 @@ pub(super) type NewBlobs = BTreeMap<BlobKey, String>;
 /// Encodes a value of a run, and moves large values to `blobs`. Returns [`Error::TooDeep`] if the value could not be
 /// read back.
 pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -> Result<String, Error> {
-    encode_owned(run, value, || Owner::of(value), blobs)
+    encode_owned(run, value, 1, || Owner::of(value), blobs)
 }
 
-/// Like [`encode`], for a value that is JSON already or contains such: `owner` says whose its parts are.
+/// Like [`encode`], for a value that is JSON already or contains such, or has several outer levels. `outer` is how many
+/// levels have no container of users inside the value itself, which counts as the first: if nothing deeper is large,
+/// nobody has to ask `owner` whose the parts are.
 pub(super) fn encode_owned<T: Serialize>(
     run: Uuid,
     value: &T,
+    outer: usize,
     owner: impl FnOnce() -> Owner,
     blobs: &mut NewBlobs,
 ) -> Result<String, Error> {
     let text = json(value)?;
-    let shape = Shape::checked(&text)?;
-    // Most rows are small, and need no look at each value.
-    if text.len() <= MAX_CONTAINER && shape.longest_string <= MAX_STRING && !is_marked(&text) {
+    let shape = Shape::checked(&text, outer)?;
+    // Most rows have nothing to move, and need no look at each value.
+    let small = text.len() <= MAX_CONTAINER || shape.longest_container <= MAX_CONTAINER;
+    if small && shape.longest_string <= MAX_STRING && !is_marked(&text) {
+        debug_assert!(
+            text.len() <= MAX_CONTAINER || without_large(run, value, &owner(), &mut NewBlobs::new())? == text,
+            "a container of users is among the outer levels"
+        );
         return Ok(text);
     }
+    without_large(run, value, &owner(), blobs)
+}
+
+/// Encodes a value with references in place of large values.
+fn without_large<T: Serialize>(run: Uuid, value: &T, owner: &Owner, blobs: &mut NewBlobs) -> Result<String, Error> {
     let value = serde_json::to_value(value).map_err(|error| Error::Stored(error.to_string()))?;
-    let (value, _) = shrink(run, value, &owner(), true, blobs);
+    let (value, _) = shrink(run, value, owner, true, blobs);
     Ok(value.to_string())
 }
 
@@ -80,7 +97,7 @@ pub(super) fn encode_whole<T: Serialize>(value: &T) -> Result<String, Error> {
     let text = json(value)?;
     // Each level takes at least two bytes.
     if text.len() > 2 * MAX_STORED_DEPTH {
-        Shape::checked(&text)?;
+        Shape::checked(&text, 0)?;
     }
     Ok(text)
 }
@@ -92,60 +109,6 @@ fn json<T: Serialize>(value: &T) -> Result<String, Error> {
 /// Whether encoded JSON may contain a reference, or an object that looks like one.
 pub(super) fn is_marked(text: &str) -> bool {
     text.contains("\"$")
-}
-
-/// The measures of encoded JSON, found without parsing it.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Shape {
-    /// The length of the longest string in bytes, quotes included.
-    longest_string: usize,
-    /// The depth to which arrays and objects are nested.
-    depth: usize,
-}
-
-impl Shape {
-    /// Measures encoded JSON. Returns [`Error::TooDeep`] if it is nested too deeply to be read back.
-    fn checked(text: &str) -> Result<Self, Error> {
-        let shape = Self::of(text);
-        if shape.depth > MAX_STORED_DEPTH { Err(Error::TooDeep) } else { Ok(shape) }
-    }
-
-    fn of(text: &str) -> Self {
-        let (mut shape, mut open, mut at) = (Self::default(), 0_usize, 0);
-        let text = text.as_bytes();
-        while let Some(byte) = text.get(at) {
-            match byte {
-                b'"' => {
-                    let length = length_of_string(&text[at..]);
-                    shape.longest_string = shape.longest_string.max(length);
-                    at += length;
-                    continue;
-                }
-                b'[' | b'{' => {
-                    open += 1;
-                    shape.depth = shape.depth.max(open);
-                }
-                b']' | b'}' => open = open.saturating_sub(1),
-                _ => {}
-            }
-            at += 1;
-        }
-        shape
-    }
-}
-
-/// The length of the string at the start of this JSON, quotes included.
-fn length_of_string(text: &[u8]) -> usize {
-    let mut at = 1;
-    while let Some(next) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += next;
-        if text[at] == b'"' {
-            return at + 1;
-        }
-        // A character after a backslash never ends the string.
-        at += 2;
-    }
-    text.len()
 }
 
 /// Replaces large values. Returns the value and the approximate length of its encoding.
@@ -182,10 +145,7 @@ fn shrink(run: Uuid, value: Value, owner: &Owner, root: bool, blobs: &mut NewBlo
             }
             (Value::Object(shrunk), length, 'o', *owner == Owner::Users && length > MAX_CONTAINER)
         }
-        small => {
-            let length = 8;
-            (small, length, 'n', false)
-        }
+        small => (small, SCALAR, 'n', false),
     };
     if root || !large {
         return (value, length);
@@ -270,23 +230,12 @@ mod tests {
         (restore(RUN, stored, &blobs).expect("every blob is there"), count)
     }
 
-    fn json_value() -> impl Strategy<Value = Value> {
-        let text = prop_oneof![
-            "[a-z$\"\\\\é]{0,8}".prop_map(Value::String),
-            (900_usize..1300).prop_map(|length| Value::String("é\"".repeat(length / 3))),
-        ];
+    fn nested(text: BoxedStrategy<Value>, key: BoxedStrategy<String>) -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::Bool),
             any::<i64>().prop_map(|n| json!(n)),
             text
-        ];
-        let key = prop_oneof![
-            4 => "[a-z]{1,5}".boxed(),
-            1 => Just(REFERENCE.to_owned()).boxed(),
-            1 => Just(LITERAL.to_owned()).boxed(),
-            1 => Just("keys".to_owned()).boxed(),
-            1 => Just("$literal$blob".to_owned()).boxed(),
         ];
         leaf.prop_recursive(5, 64, 6, move |inner| {
             prop_oneof![
@@ -297,12 +246,54 @@ mod tests {
         })
     }
 
+    fn json_value() -> impl Strategy<Value = Value> {
+        let text = prop_oneof![
+            "[a-z$\"\\\\é]{0,8}".prop_map(Value::String),
+            (900_usize..1300).prop_map(|length| Value::String("é\"".repeat(length / 3))),
+        ];
+        let key = prop_oneof![
+            4 => "[a-z]{1,5}".boxed(),
+            1 => Just(REFERENCE.to_owned()).boxed(),
+            1 => Just(LITERAL.to_owned()).boxed(),
+            1 => Just("keys".to_owned()).boxed(),
+            1 => Just("$literal$blob".to_owned()).boxed(),
+        ];
+        nested(text.boxed(), key.boxed())
+    }
+
+    /// Values without a large string, whose containers may be large.
+    fn many_values() -> impl Strategy<Value = Value> {
+        let text = prop_oneof![
+            (0_usize..500).prop_map(|length| Value::String("a\"".repeat(length / 2))),
+            (0_usize..600).prop_map(|count| json!(vec![7; count])),
+        ];
+        nested(text.boxed(), prop_oneof!["[a-z]{1,5}", Just("keys".to_owned())].boxed())
+    }
+
     proptest! {
         #[test]
         fn what_was_replaced_comes_back(value in json_value()) {
             for owner in [Owner::Engine, Owner::Users, of_keys()] {
                 let (back, _) = roundtrip(&value, &owner);
                 prop_assert_eq!(back.to_string(), value.to_string());
+            }
+        }
+
+        #[test]
+        fn whether_a_value_is_large_is_found_without_parsing_it(value in prop_oneof![json_value(), many_values()]) {
+            let text = value.to_string();
+            let is_short = text.len() <= MAX_CONTAINER && Shape::of(&text, 1).longest_string <= MAX_STRING;
+            let deeper = Owner::members([("keys".to_owned(), of_keys())]);
+            for (outer, owner) in [(4, Owner::Engine), (1, Owner::Users), (1, of_keys()), (2, deeper)] {
+                let (mut new, mut expected) = (NewBlobs::new(), NewBlobs::new());
+                let stored = encode_owned(RUN, &value, outer, || owner.clone(), &mut new).expect("encodes");
+                if is_short && !is_marked(&text) {
+                    prop_assert_eq!(&stored, &text);
+                } else {
+                    let plain = without_large(RUN, &value, &owner, &mut expected).expect("encodes");
+                    prop_assert_eq!(stored, plain);
+                }
+                prop_assert_eq!(new, expected);
             }
         }
     }
@@ -343,7 +334,7 @@ mod tests {
         let draft = "x".repeat(5000);
         let mut new = NewBlobs::new();
         encode(RUN, &json!({"keys": {"draft": draft}}), &mut new).expect("encodes");
-        encode_owned(RUN, &json!({"items": [{"value": draft}]}), || Owner::Users, &mut new).expect("encodes");
+        encode_owned(RUN, &json!({"items": [{"value": draft}]}), 1, || Owner::Users, &mut new).expect("encodes");
         assert_eq!(new.len(), 1);
     }
 

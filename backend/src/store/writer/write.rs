@@ -14,7 +14,7 @@ use super::super::compact_review::Compact;
 use super::super::db::{Arg, Conn};
 use super::super::feedback::{FEEDBACK, feedback_row};
 use super::super::grants::{GRANTS, grant_row};
-use super::super::log_row::{NewBody, review_in};
+use super::super::log_row::{NewBody, OUTER_LEVELS, review_in};
 use super::super::notifications::NOTIFICATIONS;
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
@@ -179,7 +179,7 @@ impl Group {
         }
         for (moment, event) in &self.out.events {
             let body = NewBody::pack(moment.now, None, std::slice::from_ref(event));
-            let body = encode_owned(Uuid::nil(), &body, || body.owner(), &mut rows.blobs)?;
+            let body = encode_owned(Uuid::nil(), &body, OUTER_LEVELS, || body.owner(), &mut rows.blobs)?;
             rows.large |= is_large(&body);
             rows.log.push(LogRow { at: moment.now.0, run: None, body: pack(body) });
         }
@@ -283,7 +283,7 @@ impl Rows {
             &changed.inputs,
             RunState::FORMAT,
         );
-        let body = encode_owned(run.0, &body, || body.owner(), &mut self.blobs)?;
+        let body = encode_owned(run.0, &body, OUTER_LEVELS, || body.owner(), &mut self.blobs)?;
         self.large |= is_large(&body);
         self.log.push(LogRow { at: state.updated_at.0, run: Some(run.0), body: pack(body) });
         Ok(())
