@@ -84,18 +84,7 @@ impl World {
         let before = self.store.last_seal().await.expect("reads");
         let mut restarted = self.another_sealer();
         for sealer in [&mut self.sealer, &mut restarted] {
-            // In PostgreSQL, an older transaction may hide the inserted row for a while. Then there is nothing to seal
-            // yet.
-            let refusing = async {
-                loop {
-                    match sealer.seal().await {
-                        Ok(sealed) => assert_eq!(sealed, Sealed::All, "nothing can be built on this"),
-                        Err(error) => return error.to_string(),
-                    }
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-            };
-            let error = tokio::time::timeout(Duration::from_secs(20), refusing).await.expect("it is refused");
+            let error = sealer.seal().await.expect_err("nothing can be built on this").to_string();
             assert!(error.contains(why), "{error}");
         }
         assert_eq!(self.store.last_seal().await.expect("reads"), before);
@@ -124,22 +113,13 @@ impl World {
         self.head().await
     }
 
-    /// Seals so many entries. In PostgreSQL, an older transaction may hide some of them for a while.
+    /// Seals so many entries.
     pub async fn seal(&mut self, entries: u64) {
-        let sealing = async {
-            while self.check(None).await.entries < entries {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            loop {
-                let sealed = self.sealer.seal().await.expect("seals");
-                assert_ne!(sealed, Sealed::Elsewhere);
-                if self.check(None).await.sealed >= entries {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), sealing).await.expect("everything is sealed");
+        let mut sealed = Sealed::Some;
+        while self.check(None).await.sealed < entries {
+            assert_eq!(sealed, Sealed::Some, "there are fewer than {entries} entries");
+            sealed = self.sealer.seal().await.expect("seals");
+        }
     }
 
     /// Seals all existing entries.
@@ -168,17 +148,8 @@ impl World {
 
     /// Returns the first finding.
     pub async fn first_bad(&self, expected: Option<&Head>) -> (Tampering, FirstBad) {
-        let looking = async {
-            loop {
-                let check = self.check(expected).await;
-                if !check.valid {
-                    return check;
-                }
-                // In PostgreSQL, an older transaction may hide the change for a while.
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        let check = tokio::time::timeout(Duration::from_secs(20), looking).await.expect("something does not hold");
+        let check = self.check(expected).await;
+        assert!(!check.valid, "{check:?}");
         let bad = check.first_bad.expect("it is named");
         (bad.what, bad)
     }
