@@ -13,7 +13,7 @@ use shared::single_sign_on::Trouble;
 
 use super::support::{NAME, REMARK, World};
 use crate::archive::{Archiver, Folder, Retention, verify};
-use crate::audit::verify_file;
+use crate::audit::{Explained, verify_file};
 use crate::clock::Clock as _;
 use crate::erasure::eraser::Reached;
 use crate::store::tests::support::on_both;
@@ -171,21 +171,23 @@ async fn what_was_erased_and_changed_afterwards_is_found(mut world: World) {
 async fn an_erasure_that_is_stopped_between_its_steps_goes_on(mut world: World) {
     world.left().await;
     world.erase().await.expect("they are erased");
-    let mut rounds = 0;
+    let mut steps = 0;
     // Each time as a server that was killed and restarted.
     loop {
-        match world.eraser().pass(1).await.expect("erases") {
-            Reached::End => break,
-            Reached::Stopped => rounds += 1,
-            reached => {
-                assert_eq!(reached, Reached::Soon);
-                world.record.seal_all().await;
-            }
-        }
+        let reached = world.eraser().pass(1).await.expect("erases");
+        let before = steps;
+        steps = Explained::read(world.store()).await.expect("reads").last_erasure();
+        assert!(steps <= before + 1, "{reached:?} after {steps} steps, and {before} before");
         let check = world.record.check(None).await;
-        assert!(check.valid, "after step {rounds}: {check:?}");
+        assert!(check.valid, "after step {steps}: {check:?}");
+        match reached {
+            Reached::End => break,
+            // If the log was indexed meanwhile, the pass has left a step to the next one.
+            Reached::Stopped | Reached::Soon => {}
+            reached => panic!("{reached:?}"),
+        }
     }
-    assert_eq!(rounds, 2, "the entries of no run, and two runs");
+    assert_eq!(steps, 3, "the entries of no run, and two runs");
     assert_eq!(world.traces().await, [""; 0]);
 }
 

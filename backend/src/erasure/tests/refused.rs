@@ -5,7 +5,7 @@ use std::time::Duration;
 use shared::api::UserPatch;
 use shared::decision::Via;
 
-use super::support::{NAME, REMARK, World, person};
+use super::support::{NAME, REMARK, World, person, whole_pass};
 use crate::engine::Input;
 use crate::erasure::eraser::Reached;
 use crate::store::tests::support::on_both;
@@ -52,7 +52,7 @@ async fn a_name_is_free_once_nothing_names_the_person(mut world: World) {
         world.store().commit(Change::by_server(create)).await
     };
     assert!(matches!(add().await, Err(CommitError::Conflict(_))), "they would be erased with the one before");
-    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    assert_eq!(whole_pass(&mut world.eraser()).await, Reached::End);
     add().await.expect("the name is free");
     // The pseudonym does not belong to anyone.
     let patch = UserPatch { active: Some(true), ..UserPatch::default() };
@@ -72,8 +72,7 @@ async fn what_waits_for_its_seal_or_its_end_is_erased_afterwards(mut world: Worl
     let review = world.store().run_reviews(run).await.expect("reads").pop().expect("it asks");
     world.decide("zoe", &review, "a remark").await;
     assert_eq!(world.eraser().pass(u64::MAX).await.expect("looks"), Reached::Soon, "nothing of it is sealed");
-    world.record.seal_all().await;
-    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    world.erase_all().await;
     assert_eq!(world.traces().await, [""; 0]);
     assert!(world.record.check(None).await.valid);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::support::{NAME, REMARK, World};
+use super::support::{NAME, REMARK, World, whole_pass};
 use crate::audit::{Explained, numbers};
 use crate::erasure::Eraser;
 use crate::erasure::eraser::Reached;
@@ -36,7 +36,7 @@ async fn of_several_servers_one_erases(mut world: World) {
     assert_eq!(other.pass(u64::MAX).await.expect("looks"), Reached::Elsewhere);
     // The first server ends, so nothing has changed when the other looks again.
     drop(one);
-    assert_eq!(other.pass(u64::MAX).await.expect("erases"), Reached::End);
+    assert_eq!(whole_pass(&mut other).await, Reached::End);
     assert_eq!(world.traces().await, [""; 0]);
     assert!(world.record.check(None).await.valid);
 }
@@ -44,9 +44,9 @@ async fn of_several_servers_one_erases(mut world: World) {
 /// Erases until nothing is left.
 async fn erase_all(mut eraser: Eraser) {
     loop {
-        match eraser.pass(u64::MAX).await.expect("erases") {
+        match whole_pass(&mut eraser).await {
             Reached::End => return,
-            Reached::Soon | Reached::Elsewhere => tokio::time::sleep(Duration::from_millis(5)).await,
+            Reached::Elsewhere => tokio::time::sleep(Duration::from_millis(5)).await,
             reached => panic!("{reached:?}"),
         }
     }
@@ -65,7 +65,7 @@ async fn what_is_erased_after_it_was_explained_is_numbered_too(mut world: World)
     world.named_in(0).await;
     let mut explained = Explained::read(world.store()).await.expect("reads");
     world.erase().await.expect("they are erased");
-    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    world.erase_all().await;
     let rows = world.store().rows_of_runs(&[run]).await.expect("reads");
     let numbers = numbers(world.store(), &world.record.trusted, &mut explained, &rows).await.expect("all is explained");
     assert_eq!(numbers.len(), rows.len());
