@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use thirtyfour::prelude::*;
 use thirtyfour::{BrowserLogEntry, LoggingPrefsLogLevel};
 
-use crate::postgres::free_port;
+use crate::port::Port;
 use crate::process::Process;
 use crate::transport::install_tls;
 use crate::wait::eventually;
@@ -47,9 +47,9 @@ impl Browser {
     pub async fn start(width: u32, height: u32) -> Self {
         install_tls();
         let profile = tempfile::Builder::new().prefix("countersign-browser-").tempdir().expect("a temporary folder");
-        let port = free_port();
+        let port = Port::reserve();
         let mut command = Command::new("chromedriver");
-        command.arg(format!("--port={port}")).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg(format!("--port={}", port.address().port())).stdout(Stdio::null()).stderr(Stdio::null());
         let chromedriver = Process::spawn(command);
         let mut capabilities = DesiredCapabilities::chrome();
         for argument in [
@@ -68,7 +68,7 @@ impl Browser {
             capabilities.add_arg(argument).expect("an argument");
         }
         capabilities.set_browser_log_level(LoggingPrefsLogLevel::Severe).expect("a level");
-        let address = format!("http://127.0.0.1:{port}");
+        let address = format!("http://{}", port.address());
         let http = reqwest::Client::new();
         eventually("chromedriver answers", async || http.get(format!("{address}/status")).send().await.ok()).await;
         let driver = WebDriver::new(address, capabilities).await.expect("Chromium starts");

@@ -1,6 +1,5 @@
 //! A PostgreSQL for one test: a new database on the server that the environment names, or in a cluster of its own.
 
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
 use uuid::Uuid;
 
+use crate::port::Port;
 use crate::process::Process;
 use crate::wait::eventually;
 
@@ -31,7 +31,7 @@ struct Cluster {
     // Dropped in this order: the process, then its files.
     process: Mutex<Process>,
     folder: TempDir,
-    port: u16,
+    port: Port,
 }
 
 impl Postgres {
@@ -107,12 +107,12 @@ impl Cluster {
             .stdout(Stdio::null())
             .status();
         assert!(initdb.expect("initdb starts").success(), "initdb failed");
-        let port = free_port();
-        Self { process: Mutex::new(run_cluster(folder.path(), port)), folder, port }
+        let port = Port::reserve();
+        Self { process: Mutex::new(run_cluster(folder.path(), &port)), folder, port }
     }
 
     fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}", self.port)
+        format!("postgres://postgres@{}", self.port.address())
     }
 
     fn crash(&self) {
@@ -121,13 +121,13 @@ impl Cluster {
         let quit = Command::new("kill").arg("-QUIT").arg(process.id().to_string()).status();
         assert!(quit.expect("kill starts").success(), "the cluster does not run");
         process.child.wait().expect("it ends");
-        *process = run_cluster(self.folder.path(), self.port);
+        *process = run_cluster(self.folder.path(), &self.port);
     }
 }
 
-fn run_cluster(folder: &Path, port: u16) -> Process {
+fn run_cluster(folder: &Path, port: &Port) -> Process {
     let mut postgres = as_postgres("postgres");
-    postgres.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).arg("-p").arg(port.to_string());
+    postgres.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).arg("-p").arg(port.address().port().to_string());
     // No test crashes the machine, so nothing has to reach the disk.
     for setting in [
         "listen_addresses=127.0.0.1",
@@ -182,10 +182,4 @@ fn seal_key() -> String {
     let secret: [u8; 32] = rand::random();
     let der = BASE64.encode([&prefix[..], &secret].concat());
     format!("-----BEGIN PRIVATE KEY-----\n{der}\n-----END PRIVATE KEY-----\n")
-}
-
-/// A port that was free a moment ago.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it has an address").port()
 }

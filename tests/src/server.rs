@@ -13,6 +13,7 @@ use shared::definition::Flow;
 use shared::error::Problem;
 use tempfile::TempDir;
 
+use crate::port::Port;
 use crate::postgres::Postgres;
 use crate::process::Process;
 use crate::transport::{self, Api, HttpTransport};
@@ -88,6 +89,7 @@ pub struct Server {
     process: Option<Process>,
     options: Options,
     postgres: Option<Arc<Postgres>>,
+    port: Port,
     data: TempDir,
 }
 
@@ -122,7 +124,7 @@ impl Server {
         if let Some(postgres) = postgres.as_ref().filter(|_| !key.exists()) {
             std::fs::write(key, &postgres.seal_key).expect("the key can be written");
         }
-        let mut server = Self { base: String::new(), process: None, options, postgres, data };
+        let mut server = Self { base: String::new(), process: None, options, postgres, port: Port::reserve(), data };
         server.restart().await;
         server
     }
@@ -135,7 +137,7 @@ impl Server {
     /// Kills the server if it runs, starts it again on the same data and address, and waits until it is ready.
     pub async fn restart(&mut self) {
         self.kill();
-        let listen = self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0").to_owned();
+        let listen = self.port.address().to_string();
         let limits = self.options.open_files.map(|limit| format!("ulimit -n {limit}; ")).unwrap_or_default();
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{limits}exec \"$0\" \"$@\"")]).arg(binary());

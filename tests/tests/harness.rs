@@ -2,7 +2,8 @@
 
 use sqlx::{Connection, PgConnection};
 use tests::postgres::Postgres;
-use tests::{Browser, eventually};
+use tests::{Browser, Port, eventually};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// Counts the processes whose command line contains `text`.
 fn processes(text: &str) -> usize {
@@ -24,6 +25,20 @@ async fn a_database_is_fresh_and_ends_with_its_test() {
     drop(postgres);
     if std::env::var_os("COUNTERSIGN_TEST_POSTGRES").is_none() {
         assert!(sqlx::query("SELECT 1").execute(&mut connection).await.is_err(), "the cluster is gone");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_stays_with_its_test_while_its_server_is_restarted() {
+    let port = Port::reserve();
+    for _ in 0..2 {
+        let server = TcpListener::bind(port.address()).await.expect("the server listens");
+        TcpStream::connect(port.address()).await.expect("it connects");
+        drop(server);
+        TcpStream::connect(port.address()).await.expect_err("nobody listens");
+        let other = TcpSocket::new_v4().expect("a socket");
+        let taken = other.bind(port.address()).expect_err("the port is taken");
+        assert_eq!(taken.kind(), std::io::ErrorKind::AddrInUse);
     }
 }
 
