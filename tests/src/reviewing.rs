@@ -138,8 +138,17 @@ pub async fn reading(server: &Server, username: &str, review: &Review) -> Browse
     Login(&browser.driver).log_in(&server.base, username).await?;
     wait_for_text(&browser.driver, "Inbox").await;
     browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    wait_for_text(&browser.driver, &review.title).await;
+    wait_for_review(&browser.driver, review).await;
     Ok(browser)
+}
+
+/// Waits until a review is open and takes keys. Its title alone would not show that: the row of the list has it earlier.
+pub async fn wait_for_review(driver: &WebDriver, review: &Review) {
+    eventually(&format!("`{}` is open", review.title), async || {
+        let title = driver.find(By::Css("article.read .head h1")).await.ok()?.text().await.ok()?;
+        title.contains(&review.title).then_some(())
+    })
+    .await;
 }
 
 /// The text of the first element that a CSS selector matches.

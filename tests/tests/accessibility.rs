@@ -10,6 +10,7 @@ use shared::decision::{DecisionRequest, Verdict};
 use shared::review::ReviewStatus;
 use shared::run::Context;
 use tests::pages::{Login, wait_for_text};
+use tests::reviewing::wait_for_review;
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -226,11 +227,7 @@ async fn nothing_of_a_review_is_cut_off_sideways_or_enlarged() -> BrowserResult<
         browser.screen(width, height).await;
         for review in &reviews {
             driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-            eventually("the review is shown", async || {
-                let title = driver.find(By::Css("article.read .head h1")).await.ok()?.text().await.ok()?;
-                (title == review.title).then_some(())
-            })
-            .await;
+            wait_for_review(driver, review).await;
             for unfold in driver.find_all(By::Css("button.unfold")).await? {
                 unfold.click().await?;
             }

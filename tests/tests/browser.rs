@@ -4,6 +4,7 @@ use shared::api::{ReviewQuery, RunQuery};
 use shared::review::{Review, ReviewStatus};
 use shared::run::RunStatus;
 use tests::pages::{Inbox, Login, button, field, wait_for_text};
+use tests::reviewing::wait_for_review;
 use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -127,6 +128,7 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> BrowserResult<()> {
     Login(&browser.driver).log_in(&server.base, "admin").await?;
     wait_for_text(&browser.driver, "Inbox").await;
     browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_review(&browser.driver, &review).await;
     wait_for_text(&browser.driver, "Hello").await;
     assert_ne!(browser.driver.title().await?, "owned");
     let item = browser.driver.find(By::Tag("main")).await?;

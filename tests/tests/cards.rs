@@ -6,7 +6,7 @@ use shared::id::RunId;
 use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::device::SCREENS;
 use tests::pages::{button, field, send_now, wait_for_text};
-use tests::reviewing::{launch, reading, server};
+use tests::reviewing::{launch, reading, server, wait_for_review};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -70,7 +70,8 @@ impl Reader {
             all.into_iter().find(|review| review.kind == kind && review.run_id == Some(run))
         });
         let review = review.await;
-        self.goes(&format!("/reviews/{}", review.id), &review.title).await?;
+        self.browser.driver.goto(format!("{}/reviews/{}", self.base, review.id)).await?;
+        wait_for_review(&self.browser.driver, &review).await;
         Ok(review)
     }
 

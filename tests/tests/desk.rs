@@ -4,7 +4,9 @@ use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
 use shared::review::Review;
 use tests::pages::{Inbox, Login, button, send_now, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of};
+use tests::reviewing::{
+    Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of, wait_for_review,
+};
 use tests::server::PASSWORD;
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -67,7 +69,7 @@ async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
     Login(&browser.driver).log_in(&server.base, "tom").await?;
     wait_for_text(&browser.driver, "Inbox").await;
     browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    wait_for_text(&browser.driver, "The original.").await;
+    wait_for_review(&browser.driver, &review).await;
     let page = text_of(&browser.driver, "article.read").await;
     assert!(!page.contains("Of Ana") && !page.contains("with your edit"), "{page}");
 
@@ -238,7 +240,7 @@ async fn two_tabs_agree_on_a_draft() -> BrowserResult<()> {
     let first = driver.window().await?;
     driver.switch_to_window(driver.new_tab().await?).await?;
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    wait_for_text(driver, &review.title).await;
+    wait_for_review(driver, &review).await;
     edit_text(driver, " From the second tab.").await?;
     wait_for_text(driver, "with your edit").await;
     let second = driver.window().await?;

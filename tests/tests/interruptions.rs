@@ -6,7 +6,7 @@ use shared::api::UserPatch;
 use shared::error::{Code, Problem};
 use tests::device::Screen;
 use tests::pages::{Inbox, Login, button, button_starting, field, hold_the_next_decision, send_now, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, text_of};
+use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, text_of, wait_for_review};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -21,7 +21,7 @@ async fn ana_reads(source: &str, flow: &str) -> BrowserResult<Desk> {
     let desk = Desk::open(&[source], flow).await?;
     desk.browser.with_axe().await;
     desk.browser.driver.refresh().await?;
-    wait_for_text(&desk.browser.driver, &desk.review.title).await;
+    wait_for_review(&desk.browser.driver, &desk.review).await;
     Ok(desk)
 }
 
@@ -153,7 +153,7 @@ async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<(
     Login(driver).log_in(&server.base, "tom").await?;
     wait_for_text(driver, "1 pending").await;
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    wait_for_text(driver, "The original.").await;
+    wait_for_review(driver, &review).await;
     let page = text_of(driver, "body").await;
     assert!(!page.contains("not sent"), "{page}");
 
@@ -226,6 +226,7 @@ async fn what_is_typed_on_when_a_field_closes_decides_nothing() -> BrowserResult
         driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
         eventually("both are listed", async || (driver.find_all(By::Css(".row")).await.ok()?.len() == 2).then_some(()))
             .await;
+        wait_for_review(driver, &review).await;
         press_key(driver, open).await?;
         let field = driver.query(By::Css("textarea:focus")).first().await?;
         field.send_keys("I think ").await?;

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use tests::device::Screen;
 use tests::pages::wait_for_text;
-use tests::reviewing::{Desk, NOTE, choose, decide, launch, pending, press_key, reading, server, text_of};
+use tests::reviewing::{
+    Desk, NOTE, choose, decide, launch, pending, press_key, reading, server, text_of, wait_for_review,
+};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -79,7 +81,7 @@ async fn what_the_page_offers_and_where_one_may_go_is_found_by_its_words() -> Br
     // Shortcuts of a single key are off; this one has a modifier.
     driver.execute("localStorage.setItem('countersign.shortcuts', 'false')", Vec::new()).await?;
     driver.refresh().await?;
-    wait_for_text(driver, &review.title).await;
+    wait_for_review(driver, &review).await;
     open(driver).await?;
     browser.is_readable("palette", &SCREENS).await;
     let all = options(driver).await;

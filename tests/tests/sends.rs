@@ -5,7 +5,7 @@ use std::time::Duration;
 use shared::api::UserPatch;
 use shared::review::{Review, ReviewStatus};
 use tests::pages::{button, field, link, send_now, wait_for_text, wait_for_title};
-use tests::reviewing::{Desk, NOTE, reading, text_of};
+use tests::reviewing::{Desk, NOTE, reading, text_of, wait_for_review};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -130,7 +130,7 @@ async fn a_decision_that_gets_no_answer_can_be_sent_again() -> BrowserResult<()>
         )
         .await?;
     driver.refresh().await?;
-    wait_for_text(driver, &review.title).await;
+    wait_for_review(driver, &review).await;
     driver.execute("window.silent = true", Vec::new()).await?;
     button(driver, "Send it").await?.click().await?;
     send_now(driver).await;
@@ -158,7 +158,7 @@ async fn who_leaves_while_a_person_is_erased_can_go_on() -> BrowserResult<()> {
     admin.held().await;
     // The dialog covers the links, but not the browser's own button.
     driver.back().await?;
-    wait_for_text(driver, &review.title).await;
+    wait_for_review(driver, &review).await;
     admin.release(true).await?;
     wait_for_text(driver, "tom is now erased-").await;
     link(driver, "Runs").await?.click().await?;

@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::api::ReviewQuery;
 use shared::client::USER_HEADER;
 use tests::pages::{Inbox, Login, button, field, wait_for_text};
-use tests::reviewing::{Desk, NOTE, edit_text, launch, pending, reading, text_of};
+use tests::reviewing::{Desk, NOTE, edit_text, launch, pending, reading, text_of, wait_for_review};
 use tests::server::PASSWORD;
 use tests::{BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -61,7 +61,7 @@ async fn an_edit_that_is_taken_away_while_one_types_ends_no_page() -> BrowserRes
     button(&admin.driver, "Add a person").await?.click().await?;
     field(&admin.driver, "your organisation's roles").await?.send_keys("editor").await?;
     admin.driver.back().await?;
-    wait_for_text(&admin.driver, &review.title).await;
+    wait_for_review(&admin.driver, &review).await;
     admin.quit().await;
     browser.quit().await;
     Ok(())
