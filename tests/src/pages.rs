@@ -76,6 +76,16 @@ pub async fn wait_for_title(driver: &WebDriver, title: &str) {
         .await;
 }
 
+/// Waits until the address of the page has this path and query.
+pub async fn wait_for_path(driver: &WebDriver, wanted: &str) {
+    eventually(&format!("the address is {wanted}"), async || {
+        let url = driver.current_url().await.ok()?;
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        (format!("{}{query}", url.path()) == wanted).then_some(())
+    })
+    .await;
+}
+
 /// Waits for a link of the main navigation with this title.
 pub async fn link(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement> {
     let path = format!("//nav[@aria-label='Main']/a[@title={}]", quoted(name));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared::review::Review;
 use tests::device::Screen;
-use tests::pages::{Inbox, button, wait_for_text};
+use tests::pages::{Inbox, button, wait_for_path, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, launch};
 use tests::{Api, Browser, BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -122,10 +122,7 @@ async fn who_is_out_of_sight_is_notified_a_few_times_and_opens_the_review_by_a_c
     decide(&desk.tom, of(&tags[0]), choose("send"), json!({})).await;
     wait_for_titles(driver, &[ONE, ONE, "2 more reviews wait for you"]).await;
     driver.execute("window.shown[0].onclick()", Vec::new()).await?;
-    eventually("the review is open", async || {
-        (driver.current_url().await.ok()?.path() == format!("/reviews/{}", tags[1])).then_some(())
-    })
-    .await;
+    wait_for_path(driver, &format!("/reviews/{}", tags[1])).await;
     wait_for_titles(driver, &[ONE, "2 more reviews wait for you"]).await;
     assert!(desk.ana.review(of(&tags[1]).id).await.expect("it").is_pending(), "a click decides nothing");
 

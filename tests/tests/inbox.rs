@@ -7,7 +7,7 @@ use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::inbox::ReviewOrder;
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, button_starting, field, wait_for_text, wait_for_title};
+use tests::pages::{Inbox, Login, button, button_starting, field, wait_for_path, wait_for_text, wait_for_title};
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -94,15 +94,6 @@ async fn rows(driver: &WebDriver) -> Vec<String> {
 async fn wait_for_rows(driver: &WebDriver, reviews: &[Review]) {
     let wanted: Vec<String> = reviews.iter().map(|review| review.id.to_string()).collect();
     eventually("the list shows what fits", async || (rows(driver).await == wanted).then_some(())).await;
-}
-
-async fn path(driver: &WebDriver) -> String {
-    let url = driver.current_url().await.expect("an address");
-    format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default())
-}
-
-async fn wait_for_path(driver: &WebDriver, wanted: &str) {
-    eventually(&format!("the address is {wanted}"), async || (path(driver).await == wanted).then_some(())).await;
 }
 
 /// Presses a key until the row of this review has the focus. Each time the focus must move on.

@@ -5,7 +5,9 @@ use serde_json::json;
 use shared::api::UserPatch;
 use shared::error::{Code, Problem};
 use tests::device::Screen;
-use tests::pages::{Inbox, Login, button, button_starting, field, hold_the_next_decision, send_now, wait_for_text};
+use tests::pages::{
+    Inbox, Login, button, button_starting, field, hold_the_next_decision, send_now, wait_for_path, wait_for_text,
+};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, text_of, wait_for_review};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -241,10 +243,7 @@ async fn what_is_typed_on_when_a_field_closes_decides_nothing() -> BrowserResult
         press_key(driver, Key::Escape).await?;
         press_key(driver, "j").await?;
         let next = pending(&ana).await;
-        eventually("the next one is open", async || {
-            driver.current_url().await.ok()?.path().ends_with(&next.id.to_string()).then_some(())
-        })
-        .await;
+        wait_for_path(driver, &format!("/reviews/{}", next.id)).await;
         assert!(!text_of(driver, ".decide").await.contains("Undo"), "nothing is decided");
         review = next;
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::device::Screen;
-use tests::pages::wait_for_text;
+use tests::pages::{wait_for_path, wait_for_text};
 use tests::reviewing::{
     Desk, NOTE, choose, decide, launch, pending, press_key, reading, server, text_of, wait_for_review,
 };
@@ -62,15 +62,6 @@ async fn wait_for_selected(driver: &WebDriver, says: &str) {
 async fn options(driver: &WebDriver) -> Vec<String> {
     let script = "return [...document.querySelectorAll('[role=option] .says')].map(option => option.innerText)";
     serde_json::from_value(value(driver, script).await).expect("texts")
-}
-
-async fn wait_for_path(driver: &WebDriver, wanted: &str) {
-    eventually(&format!("the address is {wanted}"), async || {
-        let url = driver.current_url().await.ok()?;
-        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
-        (format!("{}{query}", url.path()) == wanted).then_some(())
-    })
-    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use shared::api::ReviewQuery;
 use shared::inbox::ReviewOrder;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::{Inbox, button, button_starting, wait_for_text};
-use tests::reviewing::{Desk, NOTE, launch, launch_many, press_key, reading, server, text_of};
+use tests::pages::{Inbox, button, button_starting, wait_for_path, wait_for_text};
+use tests::reviewing::{Desk, NOTE, launch, launch_many, press_key, reading, server, text_of, wait_for_review};
 use tests::{Api, BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -60,7 +60,7 @@ async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
     })
     .await;
     driver.find(By::Id(&row)).await?.click().await?;
-    wait_for_text(driver, "Send it").await;
+    wait_for_path(driver, &format!("/reviews/{}", all[288].id)).await;
     let place = format!("return document.getElementById('{row}')?.getBoundingClientRect().top ?? null");
     let before = value(driver, &place).await;
     assert!(before.is_number(), "it is in sight");
@@ -93,7 +93,8 @@ async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
         driver.cdp().send_raw("Emulation.setDeviceMetricsOverride", size).await?;
         let [first, second] = if phone { [&all[2], &all[3]] } else { [&all[0], &all[1]] };
         driver.goto(format!("{}/reviews/{}", server.base, first.id)).await?;
-        wait_for_text(driver, "Send it").await;
+        wait_for_review(driver, first).await;
+        driver.query(By::Id(format!("row-{}", first.id))).first().await?;
         let places = "return ['.head h1', '.main', '.acts button', '.rows', '.row'].map(css => { \
                 const box = document.querySelector(css)?.getBoundingClientRect(); return box && [box.left, box.top] })";
         let before = value(driver, places).await;
@@ -101,10 +102,7 @@ async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
         Inbox(driver).press("Send it").await?;
         wait_for_text(driver, "Undo").await;
         press_key(driver, "j").await?;
-        eventually("the next one is open", async || {
-            driver.current_url().await.ok()?.path().ends_with(&second.id.to_string()).then_some(())
-        })
-        .await;
+        wait_for_path(driver, &format!("/reviews/{}", second.id)).await;
         let bar = driver.query(By::Css(".held-bar")).and_displayed().first().await?;
         eventually("nothing has moved", async || (value(driver, places).await == before).then_some(())).await;
         // No button or row overlaps the bar.
