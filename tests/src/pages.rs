@@ -127,16 +127,23 @@ pub async fn send_now(driver: &WebDriver) {
     .await;
 }
 
-/// Makes the next decision on this page wait for [`send_now`], however long a test looks at it before.
+/// Makes the next decision on this page wait for [`send_now`] or [`end_the_time_to_undo`], however long a test looks at
+/// it before. Call this directly before the decision is made: it holds whatever comes next that takes as long.
 pub async fn hold_the_next_decision(driver: &WebDriver) -> WebDriverResult<()> {
     let script = "
         const { setTimeout } = window;
         window.setTimeout = (call, wait, ...rest) => {
             if (wait !== 5000) return setTimeout(call, wait, ...rest);
             window.setTimeout = setTimeout;
+            window.endTimeToUndo = () => call(...rest);
             return 0;
         };";
     driver.execute(script, Vec::new()).await.map(|_| ())
+}
+
+/// Ends the time to undo the decision that [`hold_the_next_decision`] makes wait, so that the page sends it by itself.
+pub async fn end_the_time_to_undo(driver: &WebDriver) -> WebDriverResult<()> {
+    driver.execute("endTimeToUndo()", Vec::new()).await.map(|_| ())
 }
 
 async fn pressable(driver: &WebDriver, condition: &str) -> WebDriverResult<WebElement> {

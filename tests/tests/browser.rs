@@ -3,7 +3,7 @@
 use shared::api::{ReviewQuery, RunQuery};
 use shared::review::{Review, ReviewStatus};
 use shared::run::RunStatus;
-use tests::pages::{Inbox, Login, button, field, wait_for_text};
+use tests::pages::{Inbox, Login, button, end_the_time_to_undo, field, hold_the_next_decision, wait_for_text};
 use tests::reviewing::wait_for_review;
 use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -52,8 +52,10 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
     inbox.open_card("Please review the draft").await?;
     // Screen readers announce what changes in an element that was there before.
     let stage = reviewer.driver.query(By::Css(".decide .stage[role=status]")).first().await?;
+    hold_the_next_decision(&reviewer.driver).await?;
     inbox.press("Needs revision").await?;
     eventually("it is announced", async || stage.text().await.ok()?.contains("Undo").then_some(())).await;
+    end_the_time_to_undo(&reviewer.driver).await?;
     let second = eventually("the writer has written again", async || {
         let review = pending(&ana).await;
         (review.id != first.id).then_some(review)

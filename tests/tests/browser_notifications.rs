@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared::review::Review;
 use tests::device::Screen;
-use tests::pages::{Inbox, button, wait_for_path, wait_for_text};
+use tests::pages::{Inbox, button, hold_the_next_decision, wait_for_path, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, launch};
 use tests::{Api, Browser, BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -185,6 +185,7 @@ async fn a_browser_that_shows_none_says_why() -> BrowserResult<()> {
     wait_for_text(driver, "This browser cannot show notifications").await;
     // Decisions work as ever.
     driver.goto(format!("{}/reviews/{}", desk.server.base, desk.review.id)).await?;
+    hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it").await?;
     wait_for_text(driver, "Undo").await;
     desk.browser.quit().await;

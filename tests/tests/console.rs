@@ -2,7 +2,7 @@
 
 use shared::api::ReviewQuery;
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, field, link, wait_for_text, wait_for_title};
+use tests::pages::{Inbox, Login, button, field, hold_the_next_decision, link, wait_for_text, wait_for_title};
 use tests::reviewing::{self, NOTE, reading, text_of};
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -60,6 +60,7 @@ async fn walking_through_the_list_faster_than_it_loads_breaks_nothing() -> Brows
         (at == first || at == last).then_some(())
     })
     .await;
+    hold_the_next_decision(&browser.driver).await?;
     Inbox(&browser.driver).press("Fine").await?;
     wait_for_text(&browser.driver, "Undo").await;
     browser.quit().await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, send_now, wait_for_text};
+use tests::pages::{Inbox, Login, button, hold_the_next_decision, send_now, wait_for_text};
 use tests::reviewing::{
     Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of, wait_for_review,
 };
@@ -196,6 +196,7 @@ async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_
     launch(&server, "note", json!({})).await;
     let review = pending(&ana).await;
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it").await?;
     driver.find(By::Css(".who")).await?.click().await?;
     button(driver, "Log out").await?.click().await?;
@@ -213,6 +214,7 @@ async fn a_held_decision_is_sent_when_its_page_is_left_or_closed() -> BrowserRes
     let over = async |review: &Review| {
         eventually("it is over", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
     };
+    hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it").await?;
     wait_for_text(driver, "Undo").await;
     driver.goto("about:blank").await?;
@@ -221,6 +223,7 @@ async fn a_held_decision_is_sent_when_its_page_is_left_or_closed() -> BrowserRes
     launch(&server, "note", json!({})).await;
     let review = pending(&ana).await;
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it").await?;
     wait_for_text(driver, "Undo").await;
     let page = driver.window().await?;
@@ -323,6 +326,7 @@ async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_
     let driver = &browser.driver;
     tom.claim(review.id).await.expect("tom claims it");
     wait_for_text(driver, "tom has claimed this until").await;
+    hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it").await?;
     wait_for_text(driver, "Undo").await;
     decide(&tom, &review, choose("stop"), json!({})).await;

@@ -188,6 +188,7 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
     wait_for_text(driver, "tom has claimed this until").await;
     browser.is_readable("claimed", &SCREENS).await;
     browser.screen(1440, 900).await;
+    hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it, with your edit").await?;
     wait_for_text(driver, "Undo").await;
     decide(&tom, &review, choose("stop"), json!({})).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::device::Screen;
-use tests::pages::{wait_for_path, wait_for_text};
+use tests::pages::{hold_the_next_decision, wait_for_path, wait_for_text};
 use tests::reviewing::{
     Desk, NOTE, choose, decide, launch, pending, press_key, reading, server, text_of, wait_for_review,
 };
@@ -96,6 +96,7 @@ async fn what_the_page_offers_and_where_one_may_go_is_found_by_its_words() -> Br
     open(driver).await?;
     choose_option(driver, "review claim", "Claim this review").await?;
     wait_for_text(driver, "Claimed by you").await;
+    hold_the_next_decision(driver).await?;
     open(driver).await?;
     choose_option(driver, "send it", "Send it").await?;
     wait_for_text(driver, "Undo").await;

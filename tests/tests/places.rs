@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared::api::ReviewQuery;
 use shared::inbox::ReviewOrder;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::{Inbox, button, button_starting, wait_for_path, wait_for_text};
+use tests::pages::{Inbox, button, button_starting, hold_the_next_decision, wait_for_path, wait_for_text};
 use tests::reviewing::{Desk, NOTE, launch, launch_many, press_key, reading, server, text_of, wait_for_review};
 use tests::{Api, BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -99,6 +99,7 @@ async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
                 const box = document.querySelector(css)?.getBoundingClientRect(); return box && [box.left, box.top] })";
         let before = value(driver, places).await;
         driver.find(By::Css(".say textarea")).await?.send_keys("Booked as agreed.").await?;
+        hold_the_next_decision(driver).await?;
         Inbox(driver).press("Send it").await?;
         wait_for_text(driver, "Undo").await;
         press_key(driver, "j").await?;
@@ -282,6 +283,7 @@ async fn shortcuts_that_are_switched_off_do_nothing() -> BrowserResult<()> {
     press_key(driver, Key::Escape).await?;
     switch().await?;
     // On a layout without Latin letters, a key is known by its place.
+    hold_the_next_decision(driver).await?;
     let letter = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ф', code: 'KeyA', bubbles: true }))";
     driver.execute(letter, Vec::new()).await?;
     wait_for_text(driver, "Undo").await;
