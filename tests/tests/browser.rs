@@ -161,6 +161,8 @@ async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> BrowserResult<()
     let browser = Browser::start(1440, 900).await;
     Login(&browser.driver).log_in(&server.base, "admin").await?;
     wait_for_text(&browser.driver, "Well?").await;
+    // The list comes before the count, and only what comes after the count has arrived.
+    wait_for_text(&browser.driver, "1 pending").await;
     let row = format!("row-{}", review.id);
     browser.driver.execute(format!("document.getElementById('{row}').focus()"), Vec::new()).await?;
     admin.launch(&launch, None).await.expect("it starts");
