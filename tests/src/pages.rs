@@ -1,5 +1,6 @@
 //! The console's pages as a person uses them: elements are found by text and role, not by how the page is built.
 
+use serde_json::json;
 use thirtyfour::prelude::*;
 
 use crate::server::PASSWORD;
@@ -84,6 +85,13 @@ pub async fn wait_for_path(driver: &WebDriver, wanted: &str) {
         (format!("{}{query}", url.path()) == wanted).then_some(())
     })
     .await;
+}
+
+/// Follows a link to a path of the console, which does not load the program anew as opening the address would.
+pub async fn follow_link(driver: &WebDriver, path: &str) -> WebDriverResult<()> {
+    let script = "const link = document.createElement('a'); link.href = arguments[0]; \
+        document.querySelector('main').append(link); link.click()";
+    driver.execute(script, vec![json!(path)]).await.map(|_| ())
 }
 
 /// Waits for a link of the main navigation with this title.

@@ -2,7 +2,9 @@
 
 use shared::api::ReviewQuery;
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, field, hold_the_next_decision, link, wait_for_text, wait_for_title};
+use tests::pages::{
+    Inbox, Login, button, field, follow_link, hold_the_next_decision, link, wait_for_text, wait_for_title,
+};
 use tests::reviewing::{self, NOTE, reading, text_of};
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -88,9 +90,7 @@ async fn each_page_has_a_name_and_gives_the_focus_to_its_heading() -> BrowserRes
     driver.back().await?;
     wait_for_title(driver, "Audit · Countersign").await;
     // Where a link leads to nothing, the page says so in the same places.
-    let follow = "const link = document.createElement('a'); link.href = '/runs/01890000-0000-7000-8000-000000000000'; \
-        document.querySelector('main').append(link); link.click()";
-    driver.execute(follow, Vec::new()).await?;
+    follow_link(driver, "/runs/01890000-0000-7000-8000-000000000000").await?;
     wait_for_title(driver, "Run not found · Countersign").await;
     eventually("the heading has the focus", async || {
         (driver.active_element().await.ok()?.text().await.ok()? == "Run not found").then_some(())

@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, hold_the_next_decision, send_now, wait_for_text};
+use tests::pages::{Inbox, Login, button, follow_link, hold_the_next_decision, send_now, wait_for_text};
 use tests::reviewing::{
     Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of, wait_for_review,
 };
@@ -159,11 +159,13 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
     let bar = text_of(&browser.driver, ".decide").await;
     assert!(!bar.contains("Undo"), "{bar}");
     decide(&ana, &review, choose("send"), json!({})).await;
+    wait_for_text(&browser.driver, "You chose “Send it”").await;
 
-    // The time for undoing would outlast the deadline, so it is cut short, and the decision counts.
+    // The time for undoing would outlast the deadline, so it is cut short, and the decision counts. Loading the whole
+    // page could outlast the deadline too.
     launch(&server, "soon", json!({})).await;
     let review = pending(&ana).await;
-    browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    follow_link(&browser.driver, &format!("/reviews/{}", review.id)).await?;
     Inbox(&browser.driver).press("Send it").await?;
     let over = eventually("it is over", async || {
         let review = ana.review(review.id).await.ok()?;
