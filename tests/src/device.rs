@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::Browser;
+use crate::pages::wait_until_drawn;
 
 /// The width and height of a screen in CSS pixels, and whether its colours are dark.
 pub type Screen = (u32, u32, bool);
@@ -47,8 +48,7 @@ impl Browser {
         let value = if dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": value }]);
         self.command("Emulation.setEmulatedMedia", json!({ "features": features })).await;
-        let drawn = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)))";
-        self.driver.execute_async(drawn, Vec::new()).await.expect("the page draws");
+        wait_until_drawn(&self.driver).await.expect("the page draws");
     }
 
     /// Loads axe-core into every page that is opened from now on, and turns off transitions and animations: during a

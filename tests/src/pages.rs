@@ -124,6 +124,12 @@ pub async fn button_starting(driver: &WebDriver, start: &str) -> WebDriverResult
     pressable(driver, &format!("starts-with({LABEL}, {})", quoted(start))).await
 }
 
+/// Waits until the browser has drawn the page, and sent the events that come with that, such as `scroll`.
+pub async fn wait_until_drawn(driver: &WebDriver) -> WebDriverResult<()> {
+    let drawn = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)))";
+    driver.execute_async(drawn, Vec::new()).await.map(|_| ())
+}
+
 /// Presses "Send now" of a decision that is held. Does nothing if the time to undo it is over: then it is sent anyway.
 pub async fn send_now(driver: &WebDriver) {
     let path = format!("//button[{LABEL} = 'Send now']");

@@ -4,6 +4,7 @@ use shared::api::ReviewQuery;
 use shared::review::Review;
 use tests::pages::{
     Inbox, Login, button, field, follow_link, hold_the_next_decision, link, wait_for_text, wait_for_title,
+    wait_until_drawn,
 };
 use tests::reviewing::{self, NOTE, reading, text_of};
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
@@ -250,8 +251,7 @@ async fn going_back_finds_the_list_where_it_was_left() -> BrowserResult<()> {
     .await;
     driver.execute(format!("{scroller} s.scrollTop = 300;"), Vec::new()).await?;
     // The browser sends the scroll event with the next frame; no person clicks sooner.
-    let frame = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)))";
-    driver.execute_async(frame, Vec::new()).await?;
+    wait_until_drawn(driver).await?;
     let link = "document.querySelectorAll('tbody a')[20].click()";
     driver.execute(link, Vec::new()).await?;
     eventually("the run is shown", async || {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::{button, field, send_now, wait_for_text, wait_for_title};
+use tests::pages::{button, field, send_now, wait_for_text, wait_for_title, wait_until_drawn};
 use tests::reviewing::{Desk, NOTE, press_key, text_of};
 use tests::{BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
@@ -226,6 +226,7 @@ async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_firs
     button(driver, "Later…").await?.click().await?;
     let first = comes_into_view("the form of the option").await?;
     assert_eq!(first.id().await?, field(driver, "reason").await?.id().await?);
+    wait_until_drawn(driver).await?;
     assert_eq!(driver.execute("return window.moves", Vec::new()).await?.convert::<u32>()?, 1);
     button(driver, "Back to the options").await?.click().await?;
 
