@@ -120,10 +120,11 @@ async fn who_leaves_while_a_run_is_started_stays_where_they_went() -> BrowserRes
 async fn a_decision_that_gets_no_answer_can_be_sent_again() -> BrowserResult<()> {
     let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
-    // A server that never answers decisions, and timeouts that are twenty times shorter.
+    // A server that never answers decisions, and meanwhile timeouts that are twenty times shorter.
     browser
         .before_each_page(
-            "const timeout = AbortSignal.timeout.bind(AbortSignal); AbortSignal.timeout = ms => timeout(ms / 20); \
+            "const timeout = AbortSignal.timeout.bind(AbortSignal); \
+            AbortSignal.timeout = ms => timeout(window.silent ? ms / 20 : ms); \
             const fetched = window.fetch; window.fetch = async (request, ...more) => { \
                 if (!window.silent || !request.url?.includes('/decisions')) return fetched(request, ...more); \
                 return new Promise((_, fail) => request.signal.addEventListener('abort', () => fail(request.signal.reason))) }",
