@@ -8,7 +8,6 @@ use tempfile::TempDir;
 use thirtyfour::prelude::*;
 use thirtyfour::{BrowserLogEntry, LoggingPrefsLogLevel};
 
-use crate::port::Port;
 use crate::process::Process;
 use crate::transport::install_tls;
 use crate::wait::eventually;
@@ -47,9 +46,10 @@ impl Browser {
     pub async fn start(width: u32, height: u32) -> Self {
         install_tls();
         let profile = tempfile::Builder::new().prefix("countersign-browser-").tempdir().expect("a temporary folder");
-        let port = Port::reserve();
+        // A port chosen here could be taken by another test before chromedriver has it, so chromedriver chooses one.
+        let says = tempfile::NamedTempFile::new().expect("a temporary file");
         let mut command = Command::new("chromedriver");
-        command.arg(format!("--port={}", port.address().port())).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg("--port=0").stdout(says.reopen().expect("the file")).stderr(Stdio::null());
         let chromedriver = Process::spawn(command);
         let mut capabilities = DesiredCapabilities::chrome();
         for argument in [
@@ -68,10 +68,12 @@ impl Browser {
             capabilities.add_arg(argument).expect("an argument");
         }
         capabilities.set_browser_log_level(LoggingPrefsLogLevel::Severe).expect("a level");
-        let address = format!("http://{}", port.address());
-        let http = reqwest::Client::new();
-        eventually("chromedriver answers", async || http.get(format!("{address}/status")).send().await.ok()).await;
-        let driver = WebDriver::new(address, capabilities).await.expect("Chromium starts");
+        let port = eventually("chromedriver has a port", async || {
+            let says = std::fs::read_to_string(says.path()).ok()?;
+            says.split_once("started successfully on port ")?.1.split_once('.')?.0.parse::<u16>().ok()
+        })
+        .await;
+        let driver = WebDriver::new(format!("http://127.0.0.1:{port}"), capabilities).await.expect("Chromium starts");
         driver.set_page_load_timeout(Duration::from_secs(30)).await.expect("a timeout can be set");
         Self { driver, _chromedriver: chromedriver, profile, looked: AtomicBool::new(false) }
     }
