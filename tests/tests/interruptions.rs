@@ -110,6 +110,8 @@ async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once()
     browser.screen(1440, 900).await;
     assert!(text_of(driver, ".row").await.contains("not sent"), "the list says it, too");
     server.restart().await;
+    // By now the page waits long before it tries again, unless the browser reports that it is online.
+    driver.execute("dispatchEvent(new Event('online'))", Vec::new()).await?;
     wait_for_text(driver, "You are connected again. Send your decision now?").await;
     browser.is_readable("connected-unsent", &SCREENS).await;
     browser.screen(1440, 900).await;
