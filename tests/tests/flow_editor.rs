@@ -1,5 +1,7 @@
 //! The editor of flows: saving keeps caret, scroll position and undo history, and drafts are private and never lost.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 use tests::pages::{Login, button, link, wait_for_text, wait_for_title};
 use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
@@ -138,10 +140,13 @@ async fn a_draft_of_a_flow_belongs_to_who_wrote_it() -> BrowserResult<()> {
     let count = "window.writes = 0; const set = Storage.prototype.setItem; \
                  Storage.prototype.setItem = function (...all) { writes += 1; return set.apply(this, all) };";
     of_editor(driver, count).await;
+    let begun = Instant::now();
     type_in(driver, "# Of Dana, and a good many keys.").await?;
     wait_until_kept(driver, "dana").await;
-    let writes = of_editor(driver, "return writes").await;
-    assert!(writes.as_u64() < Some(12), "not at each of 32 keys: {writes}");
+    let writes = of_editor(driver, "return writes").await.as_u64().expect("a number");
+    // A draft is kept 300 ms after the first key since it was kept last.
+    let most = begun.elapsed().as_millis() / 300 + 1;
+    assert!(u128::from(writes) <= most, "not at each of 32 keys: {writes} times, at most {most}");
     // Leaving the page keeps even what was typed a moment ago.
     type_in(driver, " At once.").await?;
     driver.refresh().await?;
