@@ -8,7 +8,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Budget, DemoScript, Effort, Handler, McpTool, Tool, ToolKind};
 use shared::error::FlowCode;
-use shared::id::{NodeId, RunId, TaskId};
+use shared::id::{NodeId, ReviewId, RunId, TaskId};
 use shared::request::Request;
 use shared::review::Review;
 use shared::run::Step;
@@ -35,7 +35,16 @@ pub enum Work {
     /// Call a tool.
     Tool(Box<ToolRequest>),
     /// Ask a handler that is a program.
-    Ask(Box<HandlerRequest>),
+    Ask {
+        /// The webhook or the function.
+        handler: Box<Handler>,
+        /// The id of the review.
+        review: ReviewId,
+        /// The review as people would see it; `None` if it is pending: then the program is shown what people see.
+        composed: Option<Box<Review>>,
+        /// The deadline of the program.
+        until: Timestamp,
+    },
     /// Ask the programs of guardrails.
     Look(Vec<Inquiry>),
     /// Execute nothing: the request is not the one that was approved, or the flow no longer has what it needs. The
@@ -117,7 +126,7 @@ pub struct HandlerRequest {
     pub task: TaskId,
     /// The webhook or the function.
     pub handler: Handler,
-    /// The review as people would see it. The worker replaces it with the stored review if that is pending.
+    /// The review as people see it, or would see it.
     pub review: Review,
     /// The deadline of the program.
     pub until: Timestamp,
@@ -156,10 +165,18 @@ fn handler_work(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> 
         Asked::Guardrails { inquiries, .. } => Some(Work::Look(inquiries.clone())),
         Asked::Judge { conversation, .. } => judged(flow, state, question, conversation),
         Asked::Program { since, until, .. } => Some(match program_of(flow, state, question) {
-            Some(handler) => match composed(flow, state, question, *since) {
-                Ok(review) => Work::Ask(Box::new(HandlerRequest { task: task.id, handler, review, until: *until })),
-                Err(error) => refuse(FlowCode::HandlerFailed, error.message),
-            },
+            Some(handler) => {
+                let composed = (!question.pending).then(|| composed(flow, state, question, *since)).transpose();
+                match composed {
+                    Ok(composed) => Work::Ask {
+                        handler: Box::new(handler),
+                        review: question.review,
+                        composed: composed.map(Box::new),
+                        until: *until,
+                    },
+                    Err(error) => refuse(FlowCode::HandlerFailed, error.message),
+                }
+            }
             None => refuse(FlowCode::HandlerFailed, "the flow has no such handler".to_owned()),
         }),
     }

@@ -120,7 +120,13 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
                 Err(failure) => failed(claimed, failure),
             }
         }
-        Work::Ask(request) => ask(options, claimed, *request).await?,
+        Work::Ask { handler, review, composed, until } => {
+            let review = match composed {
+                Some(review) => *review,
+                None => with_retries(|| store.review(review)).await?.ok_or(NoInput::Over)?,
+            };
+            ask(options, claimed, HandlerRequest { task: task.id, handler: *handler, review, until }).await
+        }
         Work::Look(inquiries) => {
             let answers = ask_all(&*options.programs, &inquiries, None, usize::MAX).await;
             let looked = GuardrailReply::all(&inquiries, answers);
@@ -130,20 +136,16 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
     })
 }
 
-/// Asks a program that is a handler. If people may already decide the review, the program gets the stored review.
-async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) -> Result<Input, NoInput> {
-    let (store, id) = (&options.store, request.review.id);
-    if let Some(stored) = with_retries(|| store.review(id)).await? {
-        request.review = stored;
-    }
+/// Asks a program that is a handler.
+async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) -> Input {
     // Secret votes are hidden from programs too.
     request.review = request.review.seen_by(None);
     let digest = request.review.digest.clone();
     let (task, attempt) = (claimed.task.id, claimed.attempt);
-    Ok(match options.programs.ask(&request).await {
+    match options.programs.ask(&request).await {
         Ok(answer) => Input::HandlerAnswered { task, attempt, digest, answer },
         Err(failure) => failed(claimed, failure),
-    })
+    }
 }
 
 /// Gives up a task that keeps losing its workers: its step fails. The run fails instead if the task is a timer, which

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::ActionDecision;
-use shared::definition::{ActionKind, Gate, GuardrailScope, OnTimeout};
+use shared::definition::{ActionKind, Gate, GuardrailScope};
 use shared::error::{FlowCode, Mistake, RunError, pointer};
 use shared::id::NodeId;
 use shared::review::{Action, ActionType, ReviewKind};
@@ -196,6 +196,7 @@ impl<'f> Builder<'f> {
         let findings = self.let_pass(step, gate, &proposed, proposed.arguments.clone()).1;
         let findings = findings.into_iter().filter(|finding| finding.inquiry.is_none()).collect();
         let warnings = Findings::of(&action.id, findings).0.iter().map(warning).collect();
+        let (timeout, on_timeout) = self.time_at_gates(step, &[gate]);
         Ok(Some(Content {
             kind,
             asked_by: None,
@@ -203,8 +204,8 @@ impl<'f> Builder<'f> {
             prompt: proposed.prompt(&step.node),
             stakes: self.stakes_of(step, gate.stakes(), proposed.seen())?,
             reviewers: self.reviewers_at(&step.node, &gate.reviewers),
-            timeout: gate.timeout.or(self.flow.of(&step.node).flow.defaults.timeout),
-            on_timeout: Some(self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject)),
+            timeout,
+            on_timeout,
             items: Vec::new(),
             options: Vec::new(),
             free_text: true,

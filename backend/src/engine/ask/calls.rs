@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexSet;
 use serde_json::{Value, json};
 use shared::decision::ActionDecision;
-use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Severity, Stakes, Team, TeamStrategy};
+use shared::definition::{ActionKind, Cost, Gate, Severity, Stakes, Team, TeamStrategy};
 use shared::error::RunError;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
@@ -53,8 +53,7 @@ impl<'f> Builder<'f> {
         group: &[(&ToolCall, &'f Gate)],
     ) -> Result<Content, RunError> {
         let agent = calling.map(|agent| agent.name);
-        let defaults = &self.flow.of(&step.node).flow.defaults;
-        let gates = || group.iter().map(|(_, gate)| *gate);
+        let gates: Vec<&'f Gate> = group.iter().map(|(_, gate)| *gate).collect();
         let of = |(call, gate): &(&ToolCall, &'f Gate)| {
             self.stakes_of(step, gate.stakes(), Visit { agent, ..call.seen(step) })
         };
@@ -68,7 +67,7 @@ impl<'f> Builder<'f> {
         let grantable =
             |(call, gate): &&(&ToolCall, &'f Gate)| self.ungrantable(step, calling, call, Some(gate)).is_none();
         let grantable = group.iter().filter(grantable).map(|(call, _)| call.id.clone()).collect();
-        let on_timeout = gates().map(|gate| self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject));
+        let (timeout, on_timeout) = self.time_at_gates(step, &gates);
         let (kind, own_title, wanted) = match actions.as_slice() {
             [Action { action_type: ActionType::Emergent, name, .. }] => {
                 let title = format!("Create the specialist {name}");
@@ -104,9 +103,9 @@ impl<'f> Builder<'f> {
             title: given.unwrap_or_else(title),
             prompt: with_reason(request, said),
             stakes: stakes.into_iter().reduce(merge).unwrap_or_default(),
-            reviewers: gates().next().map(|gate| self.reviewers_at(&step.node, &gate.reviewers)).unwrap_or_default(),
-            timeout: gates().filter_map(|gate| gate.timeout.or(defaults.timeout)).min(),
-            on_timeout: on_timeout.max_by_key(caution),
+            reviewers: gates.first().map(|gate| self.reviewers_at(&step.node, &gate.reviewers)).unwrap_or_default(),
+            timeout,
+            on_timeout,
             items: Vec::new(),
             options: Vec::new(),
             free_text: true,
@@ -221,15 +220,6 @@ fn strategy_schema(call: &ToolCall) -> Value {
 fn with_reason(request: String, said: &str) -> String {
     let said = said.trim();
     if said.is_empty() { request } else { format!("{request}\n\n{said}") }
-}
-
-/// Ranks what happens after a timeout by caution: an error above a rejection, a rejection above an approval.
-fn caution(on_timeout: &OnTimeout) -> u8 {
-    match on_timeout {
-        OnTimeout::Approve => 0,
-        OnTimeout::Error => 2,
-        _ => 1,
-    }
 }
 
 /// Merges the stakes of several calls: the highest severity, reversible only if all are, all consequences and

@@ -1,7 +1,7 @@
 //! The chain of handlers: each is asked in turn, and decides or passes on; people come last. People may be able to
 //! decide earlier: once a handler has said that it answers later, the review is pending, and stays so.
 
-use shared::decision::ProgramAnswer;
+use shared::decision::{ProgramAnswer, Via};
 use shared::definition::Handler;
 use shared::id::{ReviewId, TaskId};
 use shared::review::Advice;
@@ -22,8 +22,10 @@ impl Builder<'_> {
         review
     }
 
-    /// Asks the handler at the question's index, or people if there is none.
+    /// Asks the handler at the question's index, or people if there is none. If that fails, the question ends, with its
+    /// review if that is pending.
     pub(super) fn ask_handler(&mut self, asking: Asking) {
+        let pending = asking.pending.then_some(asking.review);
         let asked = match handlers(self.flow, &self.state, &asking.subject).get(asking.handler) {
             Some(Handler::Auto(auto)) => self.ask_auto(asking, auto),
             Some(Handler::Judge(judge)) => self.ask_judge(asking, judge),
@@ -33,6 +35,9 @@ impl Builder<'_> {
             Some(Handler::Human | Handler::Cli) | None => self.ask_people(asking, None),
         };
         if let Err((subject, error)) = asked {
+            if let Some(review) = pending {
+                self.withdraw(review, Via::Run, None, &format!("the step has failed: {error}"));
+            }
             self.answer(subject, QuestionAnswer::Failed(error));
         }
     }

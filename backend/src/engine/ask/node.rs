@@ -33,7 +33,7 @@ impl Builder<'_> {
         let stakes = self.stakes_of(step, human.stakes(), Visit::default())?;
         let options = self.options(step, human, &stakes)?;
         let items = self.shown_items(step, human);
-        let defaults = &self.flow.of(&step.node).flow.defaults;
+        let (timeout, on_timeout) = self.time_at_node(step, human);
         Ok(Content {
             kind: ReviewKind::Approval,
             asked_by: None,
@@ -41,8 +41,8 @@ impl Builder<'_> {
             prompt,
             stakes,
             reviewers: self.reviewers_at(&step.node, &human.reviewers),
-            timeout: human.timeout.or(defaults.timeout),
-            on_timeout: human.on_timeout.clone().or_else(|| defaults.on_timeout.clone()),
+            timeout,
+            on_timeout,
             items,
             free_text: options.is_empty() || (source.is_some() && human.allow_free_text != Some(false)),
             options,

@@ -2,7 +2,6 @@
 //! [`Builder::resolve`], [`Builder::resolve_pending`], [`Builder::expire`] and [`Builder::withdraw`] do that.
 
 use shared::decision::{Decision, Via};
-use shared::definition::OnTimeout;
 use shared::error::RunError;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
@@ -32,24 +31,31 @@ impl Builder<'_> {
         asking: Asking,
         channel: Option<AskedHandler>,
     ) -> Result<(), (Subject, RunError)> {
-        let composed = self.review_about(asking.review, &asking.subject, asking.advice.clone());
-        let composed = composed.map_err(|error| (asking.subject.clone(), error))?;
-        let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
-        let (id, expires_at) = (asking.review, composed.expires_at);
-        if asking.pending {
+        let Some(step) = self.state.step_of(&asking.subject).cloned() else {
+            return Err((asking.subject, nothing_waits()));
+        };
+        let id = asking.review;
+        let expires_at = if asking.pending {
+            // Its content stays as it was asked, whatever the state is now: only the time of people begins.
+            let (expires_at, on_timeout) = self.deadline_from_now(self.time_for_people(&asking.subject));
             let told = self.change_review(id, |review| {
-                (review.expires_at, review.on_timeout) = (composed.expires_at, composed.on_timeout);
+                (review.expires_at, review.on_timeout) = (expires_at, on_timeout);
                 review.asked = channel;
             });
             if let Some(review) = told {
                 self.emit_updated(&review, None, ReviewChange::Asked);
             }
+            expires_at
         } else {
+            let composed = self.review_about(id, &asking.subject, asking.advice.clone());
+            let composed = composed.map_err(|error| (asking.subject.clone(), error))?;
+            let expires_at = composed.expires_at;
             let mut review = Review { asked: channel, ..composed };
             self.open_voting(&mut review);
             self.emit_requested(&review);
             self.add_review(review);
-        }
+            expires_at
+        };
         let warn_at = expires_at.and_then(|at| warning(self.now, at));
         let due_at = warn_at.or(expires_at);
         let timer =
@@ -125,7 +131,7 @@ impl Builder<'_> {
 
     /// Makes a pending review from its content.
     pub(super) fn review_of(&self, id: ReviewId, step: &Step, content: Content, advice: Vec<Advice>) -> Review {
-        let expires_at = content.timeout.map(|timeout| self.now.after(timeout.0));
+        let (expires_at, on_timeout) = self.deadline_from_now((content.timeout, content.on_timeout));
         let mut review = Review {
             id,
             revision: 1,
@@ -171,7 +177,7 @@ impl Builder<'_> {
             requested_by: self.state.requested_by.clone(),
             created_at: self.now,
             expires_at,
-            on_timeout: expires_at.map(|_| content.on_timeout.unwrap_or(OnTimeout::Reject)),
+            on_timeout,
             escalated: Vec::new(),
         };
         self.name_origin(&mut review, step);

@@ -136,3 +136,52 @@ fn people_vote_in_a_channel_until_auto_decides() {
     late.deadline();
     assert_eq!(late.error().1, "Rejected automatically.");
 }
+
+const CHANGED: &str = "
+id: changed
+agents: { clerk: { model: demo/clerk, output_schema: { type: object, properties: { order: {}, menu: {} } } } }
+nodes:
+  begin: { router: {}, next: [ask, change] }
+  ask:
+    human:
+      prompt: Pay {{ order.total }}?
+      consequences: ['{{ order.total }} EUR leave the account.']
+      options_key: menu
+      TIMEOUT
+      handlers: [HANDLERS]
+  change: { agent: clerk, prompt: Change it. }
+";
+
+/// Asks in a channel first, and then these handlers; the state has changed meanwhile.
+fn asked_before_a_change(timeout: &str, next: &str, menu: &Value) -> Play {
+    let source = CHANGED.replace("TIMEOUT", timeout).replace("HANDLERS", &format!("{CHANNEL}, {next}"));
+    let mut play = Play::start(&source, json!({ "order": { "total": 5 }, "menu": menu }));
+    play.model("change", text(r#"{ "order": "gone", "menu": "gone" }"#));
+    play.deadline();
+    play
+}
+
+#[test]
+fn a_pending_review_stays_as_it_was_asked_when_its_handler_passes_on() {
+    let mut play = asked_before_a_change("timeout: 1h", "human", &json!(["Yes"]));
+    let review = play.review();
+    let until = review.expires_at.map(|at| at.since(play.now));
+    assert_eq!((&*review.prompt, until), ("Pay 5?", Some(Duration::from_hours(1))));
+    assert_eq!(review.stakes.consequences, ["5 EUR leave the account."]);
+    play.decide(choose("Yes"));
+    assert_eq!(play.status(), RunStatus::Completed);
+
+    let mut play = asked_before_a_change("timeout: 1h", PASSING, &json!(["Yes"]));
+    assert_eq!(play.shown("ask").prompt, "Pay 5?", "a program is shown what people see");
+    let answer = Box::new(ProgramAnswer { approved: Some(true), ..ProgramAnswer::default() });
+    play.says("ask", HandlerAnswer::Decides { answer });
+    assert_eq!(play.status(), RunStatus::Completed);
+}
+
+#[test]
+fn a_pending_review_ends_with_its_step_if_the_next_handler_cannot_answer() {
+    let only_no = json!([{ "id": "no", "label": "No", "kind": "stop" }]);
+    let play = asked_before_a_change("severity: low", "{ auto: approve }", &only_no);
+    assert_eq!(play.error().0, FlowCode::FlowInvalid);
+    assert_eq!(play.only_review().status, ReviewStatus::Withdrawn);
+}

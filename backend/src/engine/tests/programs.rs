@@ -45,9 +45,10 @@ fn program(answer: Value) -> ProgramAnswer {
 
 impl Play {
     /// Returns what the program that is asked at a node is shown.
-    fn shown(&self, node: &str) -> Review {
+    pub(super) fn shown(&self, node: &str) -> Review {
         match work(&self.flow, &self.snapshot.state, &self.task_at(node)) {
-            Some(Work::Ask(request)) => request.review,
+            Some(Work::Ask { composed: Some(composed), .. }) => *composed,
+            Some(Work::Ask { review, .. }) => self.past(review).clone(),
             other => panic!("{other:?}"),
         }
     }

@@ -117,9 +117,10 @@ fn some_program_answer(review: &Review, pick: u8) -> ProgramAnswer {
 /// Returns some response of a program that is asked.
 fn some_handler_answer(play: &Play, task: &Task, pick: u8) -> Input {
     let (digest, answer) = match work(&play.flow, &play.snapshot.state, task) {
-        Some(Work::Ask(asked)) if pick % 4 > 1 => {
-            let answer = Box::new(some_program_answer(&asked.review, pick / 4));
-            (asked.review.digest, HandlerAnswer::Decides { answer })
+        Some(Work::Ask { review, composed, .. }) if pick % 4 > 1 => {
+            let review = composed.map_or_else(|| play.past(review).clone(), |composed| *composed);
+            let answer = Box::new(some_program_answer(&review, pick / 4));
+            (review.digest, HandlerAnswer::Decides { answer })
         }
         _ if pick % 4 == 1 => (String::new(), HandlerAnswer::Passes { reason: "some".to_owned() }),
         _ => (String::new(), HandlerAnswer::Later),
