@@ -97,7 +97,9 @@ impl Builder<'_> {
             (Phase::Agent { step, conversation }, QuestionAnswer::Action { ruling, .. }) => {
                 self.agent_decided(number, step, conversation, ruling);
             }
-            (Phase::Agent { step, .. }, QuestionAnswer::Written(writes)) => self.finish_step(number, step, writes),
+            (Phase::Agent { step, .. }, QuestionAnswer::Written(writes)) => {
+                self.finish_taken_over(number, step, writes);
+            }
             (Phase::Agent { step, conversation }, QuestionAnswer::Reply(Reply::TakesOver { result, then })) => {
                 let call = subject.calls().first().cloned().unwrap_or_default();
                 self.taken_over(number, step, conversation, &call, &result, then);

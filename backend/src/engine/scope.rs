@@ -146,12 +146,7 @@ pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<Strin
         NodeKind::Set(values) => values.keys().cloned().collect(),
         NodeKind::Router(_) => Vec::new(),
         NodeKind::Agent { .. } | NodeKind::Team(_) => {
-            let agent = match &node.kind {
-                NodeKind::Team(team) => team.answers(),
-                NodeKind::Agent { agent, .. } => agent,
-                _ => "",
-            };
-            let schema = flow.of(id).flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
+            let schema = answer_schema(flow, id, node);
             let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
             // `*` does not include keys that something else may write at the same time.
             let any = node.write_keys.is_some();
@@ -161,6 +156,16 @@ pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<Strin
         }
         _ => own(),
     }
+}
+
+/// Returns the `output_schema` of the agent whose answer is the result of a node; `None` if there is none.
+pub(super) fn answer_schema<'f>(flow: &'f Compiled, id: &NodeId, node: &Node) -> Option<&'f Value> {
+    let agent = match &node.kind {
+        NodeKind::Team(team) => team.answers(),
+        NodeKind::Agent { agent, .. } => agent,
+        _ => return None,
+    };
+    flow.of(id).flow.agents.get(agent)?.output_schema.as_ref()
 }
 
 /// Returns the key for a node's result: the key with the node's name if it may write that, or else its first write key.

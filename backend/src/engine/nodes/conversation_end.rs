@@ -131,6 +131,27 @@ impl Builder<'_> {
         }
     }
 
+    /// Returns the answer of an agent that would leave these values in the keys of its node: a JSON object of them, or
+    /// the value itself if it is the only one and no property of the agent's `output_schema`. `None` if there is none.
+    pub(super) fn answer_of(&self, id: &NodeId, writes: &JsonMap) -> Option<String> {
+        let node = self.flow.node(id)?;
+        let keys = self.state.keys_of(id);
+        let value = |key: String| {
+            let value = writes.get(&key).or_else(|| keys.get(&key))?.clone();
+            Some((key, value))
+        };
+        let values: JsonMap = scope::write_keys(self.flow, id, node).into_iter().filter_map(value).collect();
+        let properties = scope::answer_schema(self.flow, id, node).and_then(|schema| schema.get("properties"));
+        let is_property = |key: &String| properties.is_some_and(|properties| properties.get(key).is_some());
+        if values.len() > 1 || values.keys().any(is_property) {
+            return Some(Value::Object(values).to_string());
+        }
+        values.into_iter().next().map(|(_, value)| match value {
+            Value::String(text) => text,
+            value => value.to_string(),
+        })
+    }
+
     /// Whether a person may correct what a node made.
     pub(super) fn is_correctable(&self, id: &NodeId) -> bool {
         let flow = self.flow.of(id);

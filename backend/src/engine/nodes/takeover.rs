@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
+use shared::JsonMap;
 use shared::definition::Reviewers;
 use shared::error::FlowCode;
 use shared::id::Username;
@@ -72,7 +73,7 @@ impl Builder<'_> {
     ) {
         let node = self.flow.node(&step.node);
         if node.is_none_or(|node| scope::write_keys(self.flow, &step.node, node).is_empty()) {
-            return self.finish_step(branch, step, shared::JsonMap::new());
+            return self.finish_step(branch, step, JsonMap::new());
         }
         let id = step.node.clone();
         let own = tool.and_then(|tool| self.flow.of(&id).tool(tool)).map(|tool| tool.reviewers.clone());
@@ -80,6 +81,17 @@ impl Builder<'_> {
         let Reviewers { not_requester, not_same_as, .. } = asked;
         self.settle(branch, &id, Phase::Agent { step, conversation });
         self.ask(Subject::Takeover { branch, by, not_requester, not_same_as });
+    }
+
+    /// Ends a step whose output somebody has written in place of its agent. If a person may correct it, what stands
+    /// there now is the answer that is corrected.
+    pub(in crate::engine) fn finish_taken_over(&mut self, branch: u32, step: Step, writes: JsonMap) {
+        if self.is_correctable(&step.node)
+            && let Some(answer) = self.answer_of(&step.node, &writes)
+        {
+            self.state.answers.insert(step.node.clone(), answer);
+        }
+        self.finish_step(branch, step, writes);
     }
 
     /// Starts another agent on the step, with the prompt, what was said so far, and instructions.

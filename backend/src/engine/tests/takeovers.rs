@@ -48,6 +48,14 @@ fn for_nothing(answer: ModelAnswer) -> ModelAnswer {
     ModelAnswer { tokens: 0, ..answer }
 }
 
+/// Lets a person write the output of a step in place of its agent.
+fn writes(play: &mut Play, values: Value) {
+    play.decide(choose("human_takeover"));
+    let review = play.review();
+    let written = DecisionRequest { edits: object(values), ..request(&review, choose("done")) };
+    play.try_decide(review.id, &ana(), written).unwrap();
+}
+
 #[test]
 fn an_agent_that_has_its_step_back_goes_on_with_what_it_had_used() {
     let back = |limits: &str| {
@@ -110,4 +118,25 @@ fn an_agent_that_has_two_turns_at_once_has_one_account() {
     play.apply(Input::ModelAnswered { task: taken_over, attempt: 1, answer: text("In its place.") });
     says(&mut play, "two", text("Mine."));
     assert_eq!(play.error(), (FlowCode::BudgetExceeded, "agent `two` used 30 tokens of 25".to_owned()));
+}
+
+const DRAFT: &str = "
+id: draft
+agents: { clerk: { model: demo/c, tools: [stuck] } }
+tools: { stuck: { builtin: escalate } }
+nodes:
+  write: { agent: clerk, prompt: Write., max_visits: 3, next: check }
+  check: { human: { prompt: Good?, options: [{ id: ok, label: OK }, { id: no, kind: correct, label: Again, message: Shorter. }] } }
+";
+
+#[test]
+fn a_correction_continues_from_what_a_person_wrote_in_place_of_the_agent() {
+    let mut play = Play::start(DRAFT, json!({}));
+    says(&mut play, "clerk", text("The first."));
+    play.decide(choose("no"));
+    says(&mut play, "clerk", stuck());
+    writes(&mut play, json!({ "write": "The second." }));
+    play.decide(choose("no"));
+    let said = |text: &str| Message::Assistant { text: text.to_owned(), calls: Vec::new() };
+    assert_eq!(play.heard("write")[1], said("The second."));
 }
