@@ -7,7 +7,7 @@ use shared::decision::{ActionDecision, DecisionRequest, Modifications, ProgramAn
 use shared::error::{Mistake, pointer};
 use shared::id::NodeId;
 use shared::request::Request;
-use shared::review::{ActionType, Changes, Item, Review};
+use shared::review::{ActionType, Changes, Review};
 
 use super::asking::HandlerDecision;
 use super::calls::answer_all;
@@ -74,7 +74,7 @@ impl Builder<'_> {
             CheckedVerdict::Node(_) => {
                 self.check_reply(subject, &put_in).map_err(Refusal::Invalid)?;
                 if matches!(subject, Subject::Takeover { .. }) {
-                    check_written(review, &put_in).map_err(Refusal::Invalid)?;
+                    self.check_written(review, &put_in).map_err(Refusal::Invalid)?;
                 }
                 BTreeMap::new()
             }
@@ -255,19 +255,4 @@ pub(super) fn change_output(review: &Review, changes: &mut Changes, output: Json
         }
     }
     Ok(())
-}
-
-/// Checks that whoever took over a step leaves none of its texts blank.
-fn check_written(review: &Review, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
-    let is_blank = |item: &&Item| {
-        let value = put_in.edits.get(&item.key).unwrap_or(&item.value);
-        value.as_str().is_some_and(|text| text.trim().is_empty())
-    };
-    let blank = review.items.iter().filter(is_blank);
-    let mistakes: Vec<_> = blank
-        .map(|item| {
-            Mistake::new(pointer(["edits", &item.key]), "required", "write the text with which the run continues")
-        })
-        .collect();
-    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
 }

@@ -140,3 +140,29 @@ fn a_correction_continues_from_what_a_person_wrote_in_place_of_the_agent() {
     let said = |text: &str| Message::Assistant { text: text.to_owned(), calls: Vec::new() };
     assert_eq!(play.heard("write")[1], said("The second."));
 }
+
+#[test]
+fn who_takes_over_writes_values_of_the_types_that_the_agent_was_to_write() {
+    let typed = "tools: [stuck], output_schema: { type: object, required: [title, score], $defs: { score: { type: integer } }, \
+                 properties: { title: { type: string }, score: { $ref: '#/$defs/score' }, tags: { type: array } } }";
+    let mut play = Play::start(&DRAFT.replace("tools: [stuck]", typed), json!({}));
+    says(&mut play, "clerk", stuck());
+    play.decide(choose("human_takeover"));
+    let review = play.review();
+    let written = |values: Value| DecisionRequest { edits: object(values), ..request(&review, choose("done")) };
+    for (values, place, code) in [
+        (json!({ "title": "News" }), "/edits/score", "required"),
+        (json!({ "title": "News", "score": "5" }), "/edits/score", "invalid"),
+        (json!({ "title": " ", "score": 5 }), "/edits/title", "required"),
+    ] {
+        let refused = play.try_decide(review.id, &ana(), written(values)).unwrap_err();
+        assert_eq!(mistakes(refused), [(place.to_owned(), code.to_owned())]);
+    }
+    let news = json!({ "title": "News", "score": 5 });
+    play.try_decide(review.id, &ana(), written(news.clone())).unwrap();
+    assert_eq!(play.key("score"), &json!(5));
+    play.decide(choose("no"));
+    let heard = play.heard("write");
+    let Message::Assistant { text, .. } = &heard[1] else { panic!("{heard:?}") };
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), news, "as if the agent had answered it");
+}

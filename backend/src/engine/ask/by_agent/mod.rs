@@ -2,6 +2,7 @@
 
 mod presentation;
 mod reply;
+mod takeover;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -21,7 +22,6 @@ use crate::engine::ask_builtin::{Ask, DraftToEdit, DraftType, read};
 use crate::engine::builder::Builder;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
-use crate::engine::scope;
 
 use presentation::{AskContent, Relief};
 pub(super) use reply::withdrawn;
@@ -107,35 +107,6 @@ impl Builder<'_> {
         let text = || json!({ "type": "string", "format": "markdown", "minLength": 1 });
         let needs_answer = conversation.works_for().is_some();
         Relief { answer: Some(schema.unwrap_or_else(text)), needs_answer, agents: agents.cloned().collect() }
-    }
-
-    /// Builds the content of the review in which somebody writes the output of a step that they took over.
-    pub(super) fn content_of_takeover(&self, step: &Step, reviewers: Reviewers) -> Option<Content> {
-        let node = self.flow.node(&step.node)?;
-        let value = |key: &str| scope::value(self.flow, &self.state, step, key).cloned();
-        let items = scope::write_keys(self.flow, &step.node, node).into_iter().map(|key| {
-            let value = value(&key).unwrap_or_else(|| Value::String(String::new()));
-            presentation::written(key, value)
-        });
-        let place = step.node.place();
-        Some(Content {
-            kind: ReviewKind::Edit,
-            asked_by: None,
-            title: title::of_prompt(&format!("Write the output of `{place}`"), None),
-            prompt: format!("You have taken over the step `{place}`. Write its output, and the run continues with it."),
-            stakes: Stakes::default(),
-            reviewers,
-            timeout: None,
-            on_timeout: None,
-            items: items.collect(),
-            options: vec![presentation::done()],
-            free_text: false,
-            source: None,
-            actions: Vec::new(),
-            grantable: Vec::new(),
-            rules: Rules::default(),
-            warnings: Vec::new(),
-        })
     }
 
     /// Checks that an answer can be the result of its call: a draft in JSON must still be valid JSON.

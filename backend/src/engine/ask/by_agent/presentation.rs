@@ -324,11 +324,16 @@ fn described(option: ReviewOption, does: String) -> ReviewOption {
     ReviewOption { description: Some(does), ..option }
 }
 
-/// Returns the item of a state key that somebody writes.
-pub(super) fn written(key: String, value: Value) -> Item {
-    let text = value.is_string();
-    let schema = if text { json!({ "type": "string", "minLength": 1 }) } else { schema_of(&value) };
-    let content_type = if text { ContentType::Markdown } else { ContentType::Json };
+/// Returns the item of a state key that somebody writes. Without a schema, it stays what it is, and is a text at first.
+pub(super) fn written(key: String, value: Option<Value>, schema: Option<Value>) -> Item {
+    let is_text = match (&schema, &value) {
+        (Some(schema), _) => schema.get("type").is_some_and(|of| of == "string"),
+        (None, value) => value.as_ref().is_none_or(Value::is_string),
+    };
+    let value = value.unwrap_or_else(|| if is_text { Value::String(String::new()) } else { Value::Null });
+    let of_value = || if is_text { json!({ "type": "string", "minLength": 1 }) } else { schema_of(&value) };
+    let schema = schema.unwrap_or_else(of_value);
+    let content_type = if value.is_string() { ContentType::Markdown } else { ContentType::Json };
     Item { key, label: None, content_type, value, editable: true, schema: Some(schema) }
 }
 
