@@ -169,13 +169,13 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     let page = ["requests approval for order_courier", "The courier is paid", "35", "Monday", "It may take weeks"];
     ana.reads("leave", "article.read", &page).await?;
     ana.reads("leave", ".acts", &["Approve", "Ask them to bring it to the shop", "Reject"]).await?;
-    ana.decides("Ask them to bring it to the shop", "Ask them to bring it to the shop").await?;
+    ana.decides("Ask them to bring it to the shop", "chose “Ask them to bring it to the shop”").await?;
 
     ana.opens(run, ReviewKind::Escalation).await?;
     ana.reads("escalation", "article.read", &["conflicting instructions", "Offered to have it fetched"]).await?;
     button(driver, "Take over…").await?.click().await?;
     ana.reads("takeover-form", ".option-form", &["Answer in place of the agent", "What you do about it"]).await?;
-    ana.decides("Take over", "Take over").await?;
+    ana.decides("Take over", "You chose “Take over”").await?;
 
     ana.opens(run, ReviewKind::Edit).await?;
     ana.reads("takeover", "article.read", &["You have taken over the step settle.", "Use this text"]).await?;
