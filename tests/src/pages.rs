@@ -94,6 +94,12 @@ pub async fn follow_link(driver: &WebDriver, path: &str) -> WebDriverResult<()> 
     driver.execute(script, vec![json!(path)]).await.map(|_| ())
 }
 
+/// The number of entries in the browser's storage whose keys start with `countersign.` and this, such as `draft.ana/`.
+pub async fn stored(driver: &WebDriver, start: &str) -> WebDriverResult<usize> {
+    let count = "return Object.keys(localStorage).filter(key => key.startsWith('countersign.' + arguments[0])).length";
+    driver.execute(count, vec![json!(start)]).await?.convert()
+}
+
 /// Waits for a link of the main navigation with this title.
 pub async fn link(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement> {
     let path = format!("//nav[@aria-label='Main']/a[@title={}]", quoted(name));

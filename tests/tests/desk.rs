@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, follow_link, hold_the_next_decision, send_now, wait_for_text};
+use tests::pages::{Inbox, Login, button, follow_link, hold_the_next_decision, send_now, stored, wait_for_text};
 use tests::reviewing::{
     Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of, wait_for_review,
 };
@@ -59,11 +59,8 @@ async fn each_call_is_shown_with_what_was_decided_for_it() -> BrowserResult<()> 
 async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
     let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     edit_text(&browser.driver, " Of Ana.").await?;
-    let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.ana/'))";
-    eventually("the draft is kept", async || {
-        browser.driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
-    })
-    .await;
+    let is_kept = async || (stored(&browser.driver, "draft.ana/").await.ok()? > 0).then_some(());
+    eventually("the draft is kept", is_kept).await;
     // Her session ends without a logout, and another person uses this browser.
     browser.driver.delete_all_cookies().await?;
     Login(&browser.driver).log_in(&server.base, "tom").await?;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tests::pages::{Login, button, link, wait_for_text, wait_for_title};
+use tests::pages::{Login, button, link, stored, wait_for_text, wait_for_title};
 use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -58,9 +58,7 @@ async fn press_with_control(driver: &WebDriver, key: &str) -> WebDriverResult<()
 
 /// Whether the browser stores a draft of a flow under this username.
 async fn is_kept(driver: &WebDriver, username: &str) -> bool {
-    let script =
-        format!("return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.{username}/flow/'))");
-    driver.execute(script, Vec::new()).await.expect("it runs").convert().expect("whether it is")
+    stored(driver, &format!("draft.{username}/flow/")).await.expect("a number") > 0
 }
 
 async fn wait_until_kept(driver: &WebDriver, username: &str) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::{button, field, send_now, wait_for_text, wait_for_title, wait_until_drawn};
+use tests::pages::{button, field, send_now, stored, wait_for_text, wait_for_title, wait_until_drawn};
 use tests::reviewing::{Desk, NOTE, press_key, text_of};
 use tests::{BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
@@ -116,11 +116,8 @@ async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserR
         field(driver, name).await?.send_keys(Key::Control + "a").await?;
         field(driver, name).await?.send_keys(Key::Backspace).await?;
     }
-    eventually("the draft is kept", async || {
-        let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.ana/review/'))";
-        driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
-    })
-    .await;
+    let is_kept = async || (stored(driver, "draft.ana/review/").await.ok()? > 0).then_some(());
+    eventually("the draft is kept", is_kept).await;
     driver.refresh().await?;
     eventually("it is still empty", async || (holds().await.ok()? == now("", "")).then_some(())).await;
     button(driver, "Later").await?.click().await?;

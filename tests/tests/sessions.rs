@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::api::ReviewQuery;
 use shared::client::USER_HEADER;
 use tests::pages::{
-    Inbox, Login, button, end_the_time_to_undo, field, hold_the_next_decision, wait_for_path, wait_for_text,
+    Inbox, Login, button, end_the_time_to_undo, field, hold_the_next_decision, stored, wait_for_path, wait_for_text,
 };
 use tests::reviewing::{Desk, NOTE, edit_text, launch, pending, reading, text_of, wait_for_review};
 use tests::server::PASSWORD;
@@ -80,11 +80,8 @@ async fn a_decision_that_outlives_its_session_waits_for_who_made_it() -> Browser
     let status = driver.execute_async(LOG_IN, vec![json!("tom"), json!(PASSWORD)]).await?;
     assert_eq!(status.convert::<u16>()?, 200);
     end_the_time_to_undo(driver).await?;
-    eventually("the decision is kept", async || {
-        let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.decision.ana/'))";
-        driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
-    })
-    .await;
+    let is_kept = async || (stored(driver, "decision.ana/").await.ok()? == 1).then_some(());
+    eventually("the decision is kept", is_kept).await;
     let pending = ana.review(review.id).await.expect("her review");
     assert!(pending.is_pending() && pending.decisions.is_empty(), "{pending:?}");
 
@@ -102,10 +99,7 @@ async fn a_decision_that_outlives_its_session_waits_for_who_made_it() -> Browser
 async fn a_decision_is_kept_when_its_page_is_closed_unless_it_has_arrived() -> BrowserResult<()> {
     let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
-    let kept = async || {
-        let keys = "return Object.keys(localStorage).filter(key => key.startsWith('countersign.decision.ana/')).length";
-        driver.execute(keys, Vec::new()).await.ok()?.convert::<usize>().ok()
-    };
+    let kept = async || stored(driver, "decision.ana/").await.ok();
     // The session has ended, but the page does not know that yet.
     hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it").await?;
