@@ -141,7 +141,8 @@ const CHANGED: &str = "
 id: changed
 agents: { clerk: { model: demo/clerk, output_schema: { type: object, properties: { order: {}, menu: {} } } } }
 nodes:
-  begin: { router: {}, next: [ask, change] }
+  begin: { router: {}, next: [before, change] }
+  before: { set: { asked: true }, next: ask }
   ask:
     human:
       prompt: Pay {{ order.total }}?
