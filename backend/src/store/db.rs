@@ -8,6 +8,7 @@ use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
 use sqlx::query::Query;
 use sqlx::{Arguments as _, AssertSqlSafe, Row as _};
 use tokio::runtime::Handle;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::driver_error::DriverError;
@@ -209,7 +210,9 @@ where
     E: From<DriverError> + Send + 'static,
 {
     let runtime = Handle::current();
-    match tokio::task::spawn_blocking(move || runtime.block_on(work())).await {
+    // The other thread has no span of its own, and what it logs belongs to the caller's request.
+    let span = tracing::Span::current();
+    match tokio::task::spawn_blocking(move || runtime.block_on(work().instrument(span))).await {
         Ok(result) => result,
         Err(ended) => match ended.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
