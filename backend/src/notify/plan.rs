@@ -69,14 +69,17 @@ pub(super) const PASSED_ON: &str = "passed_on";
 /// Makes the deliveries to programs. Those with a filter of roles also want reviews that an escalation makes theirs.
 pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
     let event = &notice.entry.event;
-    let before = match ReviewChange::deserialize(&event.data) {
-        _ if event.kind.occasion().is_some() => None,
-        Ok(ReviewChange::Escalated { .. }) => {
-            let mut before = notice.review.clone();
-            before.escalated.pop();
-            Some(before)
-        }
-        _ => return Vec::new(),
+    let before = if event.kind.occasion().is_some() {
+        None
+    } else if let Ok(ReviewChange::Escalated { role }) = ReviewChange::deserialize(&event.data) {
+        let mut before = notice.review.clone();
+        before.escalated.pop();
+        // The role is among the reviewers too; it stays if an earlier escalation added it.
+        let is_new = !before.escalated.contains(&role);
+        before.reviewers.roles.retain(|known| *known != role || !is_new);
+        Some(before)
+    } else {
+        return Vec::new();
     };
     let wanted = outlets.webhooks.iter().filter(|(_, webhook)| {
         let wants = |review| webhook.wants(notice.occasion, review);

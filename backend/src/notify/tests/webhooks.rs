@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde_json::{Value, json};
-use shared::log::Entry;
+use serde_json::Value;
+use shared::log::EntryKind;
 use shared::notification::{DeliveryQuery, DeliveryStatus};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -16,12 +16,13 @@ use super::super::plan::{Notice, to_programs};
 use super::{NEXT_SECRET, Outlets, SECRET, URL, eventually, feeder, secrets, settings, start};
 use crate::standard_webhooks;
 use crate::store::tests::support::{World, decide, on_both};
-use crate::store::{CommitFollower as _, DeliveryLane, Resume};
+use crate::store::{Change, CommitFollower as _, DeliveryLane, NewFlow, Operation, Resume};
 
 on_both! {
     a_program_that_fails_first_is_told_again_under_the_same_id,
     what_was_to_be_told_before_a_crash_is_told_once_after_it,
     of_two_servers_one_makes_deliveries_until_it_ends,
+    a_program_hears_of_a_review_when_it_is_escalated_to_its_role,
     a_message_that_nobody_will_take_is_given_up_visibly,
     a_message_that_ends_every_server_is_given_up_unsent,
 }
@@ -41,24 +42,36 @@ fn verified(request: &Request, secret: &str) -> (String, Value) {
     (id, serde_json::from_str(&body).expect("JSON"))
 }
 
-#[test]
-fn a_program_hears_of_a_review_when_it_is_escalated_to_its_role() {
-    let webhooks = "[webhooks.desk]\nurl = \"https://desk.example\"\nroles = [\"lead\"]";
-    let outlets = Outlets::new(settings(webhooks), &secrets(), URL.to_owned()).expect("the settings hold");
-    let told = |kind: &str, mut data: Value, escalated: Value| {
-        data["review"] = json!({ "id": uuid::Uuid::nil(), "revision": 1, "digest": "", "version": 2, "kind": "approval",
-            "status": "pending", "title": "", "prompt": "", "requested_by": "dev",
-            "created_at": "2026-01-01T00:00:00Z", "reviewers": { "roles": ["editor"] }, "escalated": escalated });
-        let entry = json!({ "cursor": "2", "kind": kind, "at": "2026-01-01T00:00:00Z", "data": data });
-        let entry: Entry = serde_json::from_value(entry).expect("an entry");
-        let (occasion, review, _) = entry.event.announces().expect("it is announced");
-        let notice = Notice { entry: &entry, before: &entry.cursor, occasion, review: &review, only: None };
-        to_programs(&notice, &outlets).len()
+async fn a_program_hears_of_a_review_when_it_is_escalated_to_its_role(world: World) {
+    let flow = r#"{ "id": "ask", "nodes": { "check": { "human": { "prompt": "Go?", "timeout": "1h",
+        "options": [{ "id": "yes", "kind": "accept", "label": "Yes" }],
+        "on_timeout": { "escalate": "lead", "extend": "1h", "then": "reject" } } } } }"#;
+    let new = NewFlow {
+        flow: serde_json::from_str(flow).expect("a flow"),
+        source: flow.to_owned(),
+        digest: "sha256:2".to_owned(),
     };
-    assert_eq!(told("review.requested", json!({}), json!([])), 0);
-    let escalated = |role: &str| json!({ "change": "escalated", "role": role });
-    assert_eq!(told("review.updated", escalated("lead"), json!(["lead"])), 1);
-    assert_eq!(told("review.updated", escalated("boss"), json!(["lead", "boss"])), 0, "it was told before");
+    world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
+    world.add_user("lea", &["lead"]).await;
+    let review = world.launched_review("").await;
+    world.clock.advance(Duration::from_mins(90));
+    world.store.commit(decide(&review, "lea", "yes")).await.expect("it is hers now");
+    let told = async |kind: EntryKind, role: &str| {
+        let webhook = format!("[webhooks.desk]\nurl = \"https://desk.example\"\nroles = [\"{role}\"]");
+        let outlets = Outlets::new(settings(&webhook), &secrets(), URL.to_owned()).expect("the settings hold");
+        let entries = world.told(kind).await;
+        let deliveries = entries.iter().filter(|entry| entry.event.kind == kind).filter_map(|entry| {
+            let (occasion, review, _) = entry.event.announces()?;
+            let notice = Notice { entry, before: &entry.cursor, occasion, review: &review, only: None };
+            Some(to_programs(&notice, &outlets).len())
+        });
+        deliveries.sum::<usize>()
+    };
+    for (kind, reviewer, lead) in
+        [(EntryKind::ReviewRequested, 1, 0), (EntryKind::ReviewUpdated, 0, 1), (EntryKind::ReviewResolved, 1, 1)]
+    {
+        assert_eq!((told(kind, "reviewer").await, told(kind, "lead").await), (reviewer, lead), "{kind}");
+    }
 }
 
 async fn requests(receiver: &MockServer) -> Vec<Request> {
