@@ -85,8 +85,9 @@ impl Mcp {
             let Some(known) = self.servers.get(server).filter(|_| !is_told) else { continue };
             match timeout_at(end, known.listed(tool)).await {
                 Ok(Ok(Some(listed))) => {
-                    spec.description = spec.description.take().or(listed.description);
-                    spec.parameters = spec.parameters.take().or(listed.parameters);
+                    let secrets = &self.secrets;
+                    spec.description = spec.description.take().or(listed.description.map(|text| secrets.mask(&text)));
+                    spec.parameters = spec.parameters.take().or(listed.parameters.map(|of| secrets.mask_value(of)));
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => {
@@ -135,7 +136,7 @@ async fn offers(server: &str, connection: &Connection, tool: &str) -> Result<(),
 pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
     let text = result.content.iter().map(as_text).collect::<Vec<_>>().join("\n");
     if result.is_error == Some(true) {
-        let text: String = text.chars().take(500).collect();
+        // Not cut here: a part of a secret at the cut would not be masked.
         return Err(failed(if text.is_empty() { "the tool failed without a reason".to_owned() } else { text }, false));
     }
     let value = result.structured_content.unwrap_or(Value::String(text));

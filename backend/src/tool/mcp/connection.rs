@@ -1,12 +1,13 @@
 //! An MCP server of the settings: connected when it is first needed, shared by all calls, restarted after it has ended,
 //! with increasing delays if it does not stay up, and ended with all its processes.
 
+use std::collections::HashMap;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::service::{Peer, RoleClient, RunningService, ServiceError, ServiceExt};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
@@ -46,7 +47,7 @@ pub(super) struct ServerConnection {
 struct Server {
     name: String,
     how: McpServer,
-    headers: HeaderMap,
+    headers: HashMap<HeaderName, HeaderValue>,
     state: Mutex<ProcessState>,
     /// Cancelled when the server must end and must not be started again.
     closing: CancellationToken,
@@ -110,7 +111,7 @@ impl Connection {
 
 impl ServerConnection {
     /// `headers` are sent with every request, if the server is reached over HTTP.
-    pub(super) fn new(name: String, how: McpServer, headers: HeaderMap) -> Self {
+    pub(super) fn new(name: String, how: McpServer, headers: HashMap<HeaderName, HeaderValue>) -> Self {
         let closing = CancellationToken::new();
         let server = Server { name, how, headers, state: Mutex::default(), closing: closing.clone() };
         Self { server: Arc::new(server), _closing: closing.drop_guard() }
@@ -300,7 +301,10 @@ impl McpServer {
         }
     }
 
-    async fn connect(&self, headers: &HeaderMap) -> Result<Live, Box<dyn std::error::Error + Send + Sync>> {
+    async fn connect(
+        &self,
+        headers: &HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Live, Box<dyn std::error::Error + Send + Sync>> {
         match self {
             Self::Command { command, args, env, .. } => {
                 let mut process = Command::new(command);
@@ -318,8 +322,8 @@ impl McpServer {
                 Ok(Live::new(().serve(transport).await?, group))
             }
             Self::Url { url, .. } => {
-                let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
+                let config =
+                    StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers.clone());
                 // This transport follows no redirect to another origin, so the headers go nowhere else.
                 let service = ().serve(StreamableHttpClientTransport::from_config(config)).await?;
                 Ok(Live::new(service, ProcessGroup(None)))

@@ -58,10 +58,16 @@ fn answer(asked: &wiremock::Request) -> ResponseTemplate {
             "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
             "serverInfo": { "name": "keyed", "version": "1" },
         }),
-        Some("tools/list") => json!({ "tools": [{ "name": "tell", "inputSchema": { "type": "object" } }] }),
+        Some("tools/list") => {
+            let key = asked.headers["x-key"].to_str().unwrap();
+            json!({ "tools": [{ "name": "tell", "description": key, "inputSchema": { "type": "object" } }] })
+        }
         Some("tools/call") => {
             let key = asked.headers["x-key"].to_str().unwrap();
-            json!({ "content": [{ "type": "text", "text": format!("the key is {key}") }] })
+            let padding = body["params"]["arguments"]["padding"].as_u64();
+            let said = " ".repeat(padding.and_then(|length| length.try_into().ok()).unwrap_or(0));
+            let content = json!([{ "type": "text", "text": format!("{said}the key is {key}") }]);
+            json!({ "content": content, "isError": padding.is_some() })
         }
         _ => return ResponseTemplate::new(202),
     };
@@ -75,8 +81,8 @@ fn keyed(url: &str, value: &str, secrets: Secrets) -> Result<Tools, Error> {
     Tools::new(Options { mcp: BTreeMap::from([("keyed".to_owned(), server)]), secrets, ..Options::default() })
 }
 
-fn tell() -> ToolRequest {
-    request(json!({ "mcp": { "server": "keyed", "tool": "tell" }, "timeout": "20s" }), json!({}))
+fn tell(arguments: Value) -> ToolRequest {
+    request(json!({ "mcp": { "server": "keyed", "tool": "tell" }, "timeout": "20s" }), arguments)
 }
 
 #[tokio::test]
@@ -86,7 +92,16 @@ async fn every_request_to_a_server_has_its_headers_and_their_secrets_are_masked(
     let has_key = header("x-key", "key s3cr3t/value");
     Mock::given(method("POST")).and(has_key).respond_with(answer).mount(&server).await;
     let tools = keyed(&server.uri(), "key {{ secret.TOKEN }}", tools(&[]).secrets).unwrap();
-    assert_eq!(tools.call(&tell()).await, Ok(json!("the key is key ***")));
+    assert_eq!(tools.call(&tell(json!({}))).await, Ok(json!("the key is key ***")));
+    // Also where a long message of a failure is cut, inside the secret.
+    for padding in (480..500).chain(MAX_MESSAGE - 24..MAX_MESSAGE) {
+        let message = tools.call(&tell(json!({ "padding": padding }))).await.unwrap_err().message;
+        assert!(!message.contains("s3"), "{padding}: {}", message.trim());
+    }
+    let mcp = shared::definition::McpTool { server: "keyed".to_owned(), tool: "tell".to_owned() };
+    let mut specs = [ToolSpec { name: "tell".to_owned(), description: None, parameters: None, mcp: Some(mcp) }];
+    tools.describe(&mut specs).await;
+    assert_eq!(specs[0].description.as_deref(), Some("key ***"));
     tools.close().await;
 }
 
@@ -96,7 +111,7 @@ async fn the_headers_of_a_server_are_not_sent_where_it_redirects_to() {
     let redirect = ResponseTemplate::new(307).insert_header("location", other.uri());
     Mock::given(method("POST")).respond_with(redirect).mount(&server).await;
     let tools = keyed(&server.uri(), "{{ secret.TOKEN }}", tools(&[]).secrets).unwrap();
-    let failure = tools.call(&tell()).await.unwrap_err();
+    let failure = tools.call(&tell(json!({}))).await.unwrap_err();
     assert!(failure.message.contains("cannot be reached"), "{failure:?}");
     assert_eq!(other.received_requests().await.unwrap().len(), 0);
 }
@@ -119,4 +134,8 @@ fn headers_that_cannot_be_sent_are_refused_at_the_start() {
         let refused = refused(url, value).unwrap();
         assert!(refused.starts_with("`headers` of `[mcp.keyed]`") && refused.contains(why), "{refused}");
     }
+    let headers = BTreeMap::from([("Accept".to_owned(), "text/plain".to_owned())]);
+    let server = McpServer::Url { url: "https://crm.example/mcp".to_owned(), headers };
+    let options = Options { mcp: BTreeMap::from([("keyed".to_owned(), server)]), ..Options::default() };
+    assert!(Tools::new(options).err().unwrap().to_string().contains("`Accept` is set by the protocol"));
 }
