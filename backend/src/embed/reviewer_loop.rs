@@ -43,8 +43,9 @@ pub(super) struct ReviewerLoop {
 struct PendingReview {
     run: Option<RunId>,
     revision: u32,
-    /// Who was asked about this revision. An escalation or a delegation adds others.
-    asked: HashSet<Username>,
+    /// Who was asked about this revision, by their places in [`ReviewerLoop::people`]: several may share a name. An
+    /// escalation or a delegation adds others.
+    asked: HashSet<usize>,
     /// Shared by the reviewers that have neither answered nor declined yet.
     busy: Arc<()>,
     thinking: JoinSet<()>,
@@ -157,7 +158,7 @@ impl ReviewerLoop {
             return;
         }
         let mut able = Vec::new();
-        for person in &self.people {
+        for (place, person) in self.people.iter().enumerate() {
             let may = match self.principal(person).await {
                 Ok(principal) => principal.is_some_and(|by| access(&by, Act::Decide(&review)).is_allowed()),
                 Err(error) => {
@@ -169,7 +170,7 @@ impl ReviewerLoop {
                 decision.by == person.username && decision.revision == review.revision
             };
             if may && !review.decisions.iter().any(voted) {
-                able.push(Arc::clone(person));
+                able.push((place, Arc::clone(person)));
             }
         }
         if able.is_empty() && !self.served && review.expires_at.is_none() && review.kind.blocks() {
@@ -184,8 +185,8 @@ impl ReviewerLoop {
             self.asked.insert(review.id, PendingReview::of(&review));
         }
         let Some(pending) = self.asked.get_mut(&review.id) else { return };
-        for person in able {
-            if pending.asked.insert(person.username.clone()) {
+        for (place, person) in able {
+            if pending.asked.insert(place) {
                 let turn = turn(&person).await;
                 let (inner, busy) = (Arc::clone(&self.inner), Arc::clone(&pending.busy));
                 pending.thinking.spawn(ask(inner, person, review.clone(), turn, busy));
