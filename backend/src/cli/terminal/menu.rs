@@ -21,9 +21,10 @@ pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Ch
     let mut edits = JsonMap::new();
     loop {
         let said = asking.line(&menu.prompt()).await?;
-        // The answer to a question may begin with this word.
-        let pair = said.strip_prefix("metadata ").filter(|pair| !menu.is_question() || pair.contains('='));
-        if let Some(pair) = pair {
+        // The answer to a question may begin with this word too.
+        let is_pair = |pair: &&str| pair.split_once('=').is_some_and(|(key, _)| !key.contains(char::is_whitespace));
+        let pair = said.strip_prefix("metadata ");
+        if let Some(pair) = pair.filter(|pair| !menu.is_question() || is_pair(pair)) {
             asking.metadata(pair)?;
             continue;
         }

@@ -275,8 +275,8 @@ async fn metadata_may_go_with_the_answer_to_a_question() {
         "free_text": true, "requested_by": "ada", "created_at": "2026-01-01T00:00:00Z",
     }))
     .unwrap();
-    let (choice, _) = asked(&question, "metadata ticket=42\nmetadata of the second\n", false).await;
+    let (choice, _) = asked(&question, "metadata ticket=42\nmetadata x = 1 is wrong\n", false).await;
     let request = choice.unwrap().on(&question).unwrap();
-    assert_eq!(request.verdict, Verdict::Text { text: "metadata of the second".into() });
+    assert_eq!(request.verdict, Verdict::Text { text: "metadata x = 1 is wrong".into() });
     assert_eq!(request.metadata["ticket"], json!(42));
 }
