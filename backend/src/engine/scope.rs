@@ -168,6 +168,11 @@ pub(super) fn answer_schema<'f>(flow: &'f Compiled, id: &NodeId, node: &Node) ->
     flow.of(id).flow.agents.get(agent)?.output_schema.as_ref()
 }
 
+/// Whether a schema of an object describes this property.
+pub(super) fn has_property(schema: &Value, key: &str) -> bool {
+    schema.get("properties").is_some_and(|properties| properties.get(key).is_some())
+}
+
 /// Returns the key for a node's result: the key with the node's name if it may write that, or else its first write key.
 pub(super) fn result_key(flow: &Compiled, id: &NodeId, node: &Node) -> Option<String> {
     let own = own_key(id.own());

@@ -141,8 +141,8 @@ impl Builder<'_> {
             Some((key, value))
         };
         let values: JsonMap = scope::write_keys(self.flow, id, node).into_iter().filter_map(value).collect();
-        let properties = scope::answer_schema(self.flow, id, node).and_then(|schema| schema.get("properties"));
-        let is_property = |key: &String| properties.is_some_and(|properties| properties.get(key).is_some());
+        let schema = scope::answer_schema(self.flow, id, node);
+        let is_property = |key: &String| schema.is_some_and(|schema| scope::has_property(schema, key));
         if values.len() > 1 || values.keys().any(is_property) {
             return Some(Value::Object(values).to_string());
         }

@@ -72,12 +72,8 @@ impl Builder<'_> {
         let node = review.node.as_ref().and_then(|id| Some((id, self.flow.node(id)?)));
         let Some(whole) = node.and_then(|(id, node)| scope::answer_schema(self.flow, id, node)) else { return false };
         let required = whole.get("required").and_then(Value::as_array);
-        is_property(whole, key) && !required.is_some_and(|names| names.iter().any(|name| name == key))
+        scope::has_property(whole, key) && !required.is_some_and(|names| names.iter().any(|name| name == key))
     }
-}
-
-fn is_property(whole: &Value, key: &str) -> bool {
-    whole.get("properties").is_some_and(|properties| properties.get(key).is_some())
 }
 
 /// Returns the schema of what the agent of a node writes to a key; `None` if it has none.
@@ -93,6 +89,6 @@ fn schema_of_key(flow: &Compiled, id: &NodeId, node: &Node, key: &str) -> Option
         return Some(schema);
     }
     // An answer that has none of the keys is written as a whole.
-    let has_parts = scope::write_keys(flow, id, node).iter().any(|key| is_property(whole, key));
+    let has_parts = scope::write_keys(flow, id, node).iter().any(|key| scope::has_property(whole, key));
     (!has_parts && scope::result_key(flow, id, node).as_deref() == Some(key)).then(|| whole.clone())
 }
