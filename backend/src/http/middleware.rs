@@ -2,16 +2,12 @@
 //! headers, and a response if a handler panics. Bodies, queries and credentials are never logged.
 
 use std::any::Any;
-use std::collections::HashMap;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use metrics::{Counter, Histogram};
-use parking_lot::RwLock;
 use shared::error::{Code, Problem};
 use tracing::Instrument as _;
 
@@ -24,13 +20,6 @@ use crate::problem::unavailable;
 
 /// How long a handler may take before its response begins.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-
-/// The count and the durations of requests, by method, route and status.
-type RequestMetrics = HashMap<(&'static str, String, u16), (Counter, Histogram)>;
-
-/// Kept, since otherwise the labels would be built and looked up in the recorder for each request. The process has one
-/// recorder, which is installed before the server answers.
-static METRICS: LazyLock<RwLock<RequestMetrics>> = LazyLock::new(RwLock::default);
 
 /// Adds the client's address to the request, checks, times and counts it, and adds an id and security headers to the
 /// response.
@@ -60,27 +49,16 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let took = state.clock.now().since(begun);
     let status = response.status().as_u16();
     span.in_scope(|| tracing::debug!(status, took_ms = took.as_millis(), "answered"));
-    let (requests, seconds) = metrics_of(method, route, status);
-    requests.increment(1);
-    seconds.record(took.as_secs_f64());
+    metrics::counter!("countersign_http_requests_total", "method" => method, "route" => route.clone(),
+        "status" => status.to_string())
+    .increment(1);
+    metrics::histogram!("countersign_http_request_seconds", "method" => method, "route" => route)
+        .record(took.as_secs_f64());
     headers::secure(response.headers_mut(), api, state.edge.is_https());
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert("x-request-id", id);
     }
     response
-}
-
-/// Returns the count and the durations of requests with this method, route and status.
-fn metrics_of(method: &'static str, route: String, status: u16) -> (Counter, Histogram) {
-    let key = (method, route, status);
-    if let Some(known) = METRICS.read().get(&key) {
-        return known.clone();
-    }
-    let (_, route, _) = &key;
-    let requests = metrics::counter!("countersign_http_requests_total", "method" => method, "route" => route.clone(),
-        "status" => status.to_string());
-    let seconds = metrics::histogram!("countersign_http_request_seconds", "method" => method, "route" => route.clone());
-    METRICS.write().entry(key).or_insert((requests, seconds)).clone()
 }
 
 /// Returns the label of a method; unknown methods share one, so that clients cannot make metrics grow.
