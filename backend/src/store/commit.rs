@@ -41,8 +41,7 @@ impl Store {
         mut inquiries: Vec<Inquiry>,
         deadline: Option<Timestamp>,
     ) -> Result<Committed, CommitError> {
-        let left = deadline.map(|at| at.since(self.inner.clock.now()).saturating_sub(TO_COMMIT));
-        let until = Instant::now() + left.map_or(GUARDRAIL_TIME, |left| left.min(GUARDRAIL_TIME));
+        let until = Instant::now() + time_to_look(deadline, self.inner.clock.now());
         let mut looked = Vec::new();
         let mut asked = Vec::new();
         loop {
@@ -82,5 +81,27 @@ impl Store {
         if self.inner.guardrails.set(programs).is_err() {
             tracing::warn!("the caller of guardrail webhooks is already set, and stays");
         }
+    }
+}
+
+/// The time that programs have if the decision must be made before this deadline.
+fn time_to_look(deadline: Option<Timestamp>, now: Timestamp) -> Duration {
+    let left = deadline.map(|at| at.since(now).saturating_sub(TO_COMMIT));
+    left.map_or(GUARDRAIL_TIME, |left| left.min(GUARDRAIL_TIME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_leave_the_end_of_the_time_before_a_deadline_to_the_commit() {
+        let now = Timestamp(1_000_000);
+        for (left, looked) in [(2_000, 1_500), (500, 0), (100, 0), (60_000, 24_000)] {
+            let left = Duration::from_millis(left);
+            assert_eq!(time_to_look(Some(now.after(left)), now), Duration::from_millis(looked), "{left:?}");
+        }
+        assert_eq!(time_to_look(Some(Timestamp(0)), now), Duration::ZERO, "it has passed");
+        assert_eq!(time_to_look(None, now), GUARDRAIL_TIME);
     }
 }
