@@ -44,6 +44,13 @@ fn tools(allowed: &[&str]) -> Tools {
     .unwrap()
 }
 
+/// Reserves a port on which nobody listens, as long as the socket exists.
+fn closed_port() -> tokio::net::TcpSocket {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket
+}
+
 #[tokio::test]
 async fn an_http_tool_sends_what_its_templates_say_and_masks_secrets_that_come_back() {
     let server = MockServer::start().await;
@@ -175,8 +182,8 @@ async fn a_slow_tool_is_given_up_after_its_timeout() {
 
 #[tokio::test]
 async fn what_was_never_sent_is_certain_and_what_broke_off_is_not() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = json!({ "http": { "url": format!("http://{closed}/") } });
+    let closed = closed_port();
+    let nobody = json!({ "http": { "url": format!("http://{}/", closed.local_addr().unwrap()) } });
     let failure = tools(&["127.0.0.1"]).call(&request(nobody, json!({}))).await.unwrap_err();
     assert!(failure.retryable && !failure.uncertain, "{failure:?}");
 

@@ -201,8 +201,10 @@ async fn a_redirect_is_not_followed_with_the_key() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_worth_another_try() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = Some(format!("http://{KEY}:{KEY}@{closed}/v1"));
+    // Nobody listens on its port, and nobody else gets it.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = Some(format!("http://{KEY}:{KEY}@{}/v1", closed.local_addr().unwrap()));
     let options = Options { openai_key: Some(KEY.to_owned()), openai_url: url, ..Options::default() };
     let failed = Models::new(options).unwrap().call(&request("openai/m", vec![user("Hi")]), &|_| {}).await.unwrap_err();
     assert!(failed.retryable && !failed.message.contains(KEY), "{failed:?}");

@@ -60,14 +60,14 @@ fn a_secret_at_the_cut_of_a_message_is_masked() {
 
 #[tokio::test]
 async fn the_url_of_a_server_is_in_no_error() {
-    let closed = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap();
+    let closed = closed_port();
     let refusing = MockServer::start().await;
     Mock::given(method("POST"))
         .respond_with(ResponseTemplate::new(404).set_body_string("nothing at /mcp?key=sesame"))
         .mount(&refusing)
         .await;
     let urls = [
-        ("closed", format!("http://{closed}/mcp?key=sesame")),
+        ("closed", format!("http://{}/mcp?key=sesame", closed.local_addr().unwrap())),
         ("refusing", format!("{}/mcp?key=sesame", refusing.uri())),
         ("losing", format!("{}?key=sesame", over_http().await)),
     ];
