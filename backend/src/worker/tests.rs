@@ -263,9 +263,10 @@ async fn a_deadline_comes_by_itself() {
     let house = House::with(json!({ "id": "test", "nodes": { "ask": { "human": human } } })).await;
     let worker = start(house.worker(demo(), tools()));
     let run = house.launch().await;
-    house.pending(run).await;
     let state = house.ended(run).await;
     assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    let review = house.store.run_reviews(run).await.unwrap().pop().unwrap();
+    assert_eq!(review.status, ReviewStatus::Expired);
     worker.stop().await;
 }
 

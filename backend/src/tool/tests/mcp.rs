@@ -77,7 +77,8 @@ pub(super) async fn connected_to(server: impl ServerHandler) -> (Mcp, tokio::tas
 }
 
 async fn call_mcp(mcp: &Mcp, server: &str, name: &str) -> Result<Value, TaskFailure> {
-    let tool = json!({ "mcp": { "server": server, "tool": name }, "timeout": "200ms" });
+    let timeout = if name == "wait" { "200ms" } else { "20s" };
+    let tool = json!({ "mcp": { "server": server, "tool": name }, "timeout": timeout });
     mcp.call(server, name, &request(tool, json!({ "a": 1 }))).await
 }
 

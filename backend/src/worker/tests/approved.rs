@@ -192,11 +192,11 @@ async fn a_grant_does_not_reach_a_call_whose_request_is_made_of_another_state() 
 #[tokio::test]
 async fn a_call_that_may_not_be_repeated_is_not_repeated_after_a_timeout_or_a_server_error() {
     let slow = ResponseTemplate::new(200).set_delay(Duration::from_mins(1));
-    for (answer, why) in [(slow, "timeout"), (ResponseTemplate::new(500), "HTTP 500")] {
+    for (answer, why, timeout) in [(slow, "timeout", "2s"), (ResponseTemplate::new(500), "HTTP 500", "20s")] {
         let server = MockServer::start().await;
         Mock::given(any()).respond_with(answer).up_to_n_times(1).mount(&server).await;
         Mock::given(any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
-        let house = House::with(payment(&server, &json!({ "timeout": "300ms" }))).await;
+        let house = House::with(payment(&server, &json!({ "timeout": timeout }))).await;
         let worker = start(house.worker(demo(), reaching(&server)));
         let run = house.launch().await;
         let asked = house.at_node(run, "pay").await;

@@ -133,7 +133,7 @@ async fn a_webhook_that_wants_to_be_left_alone_is_asked_no_sooner() {
     assert_eq!(receiver.received_requests().await.unwrap().len(), 2);
 }
 
-/// The webhook's timeout is two seconds: a first attempt and, if a retry may help, at least one more a second later.
+/// The webhook's timeout is five seconds: a first attempt and, if a retry may help, at least one more a second later.
 #[tokio::test]
 async fn a_webhook_that_has_not_decided_in_its_time_rejects_or_passes_on_as_the_flow_says() {
     let down = || ResponseTemplate::new(503);
@@ -147,7 +147,7 @@ async fn a_webhook_that_has_not_decided_in_its_time_rejects_or_passes_on_as_the_
     ] {
         let receiver = MockServer::start().await;
         Mock::given(method("POST")).respond_with(answer).mount(&receiver).await;
-        let asking = |on_error| asking_by(&json!({ "url": receiver.uri(), "timeout": "2s", "on_error": on_error }));
+        let asking = |on_error| asking_by(&json!({ "url": receiver.uri(), "timeout": "5s", "on_error": on_error }));
         let rejects = House::with(asking("reject")).await;
         let passes = House::with(asking("pass")).await;
         let workers = [worker(&rejects), worker(&passes)];
