@@ -71,12 +71,25 @@ impl Race {
 }
 
 /// The head start of the decision over its rival, in milliseconds. It adapts: the winner starts later in the next
-/// round, so that each side wins sometimes, however fast the machine is.
-struct HeadStart(i64);
+/// round, and much later if it wins again and again, so that each side wins sometimes, however fast the machine is.
+struct HeadStart {
+    milliseconds: i64,
+    step: i64,
+    least_step: i64,
+    /// Whether the decision won the last round.
+    decided: Option<bool>,
+}
 
 impl HeadStart {
-    fn after(&mut self, decided: bool, step: i64) {
-        self.0 += if decided { -step } else { step };
+    fn of(milliseconds: i64, least_step: i64) -> Self {
+        Self { milliseconds, step: least_step, least_step, decided: None }
+    }
+
+    fn after(&mut self, decided: bool) {
+        let again = self.decided.replace(decided) == Some(decided);
+        self.step = if again { (self.step * 2).min(200) } else { self.least_step };
+        let change = if decided { -self.step } else { self.step };
+        self.milliseconds = (self.milliseconds + change).clamp(-400, 800);
     }
 }
 
@@ -127,15 +140,15 @@ async fn opposite_decisions(database: Database) {
 }
 
 async fn decision_against_timer(database: Database) {
-    let race = Race::prepare(database, "timeout: 250ms\n      on_timeout: approve").await;
-    let mut head_start = HeadStart(10);
+    let race = Race::prepare(database, "timeout: 1s\n      on_timeout: approve").await;
+    let mut head_start = HeadStart::of(10, 7);
     let (mut decided, mut expired) = (0, 0);
     for round in 0..settings::rounds() {
         let topic = format!("round {round}");
         let (run, review) = race.waiting(&topic).await;
         let expires = review.expires_at.expect("a deadline");
         // Around the deadline, by this machine's clock, which is also the server's.
-        let moment = shared::time::Timestamp(expires.0 - head_start.0 * 1_000);
+        let moment = shared::time::Timestamp(expires.0 - head_start.milliseconds * 1_000);
         #[expect(clippy::disallowed_methods, reason = "a race against the server's clock")]
         let now = shared::time::Timestamp::from(std::time::SystemTime::now());
         tokio::time::sleep(moment.since(now)).await;
@@ -144,7 +157,7 @@ async fn decision_against_timer(database: Database) {
         let resolution = race.check(run, &review, &topic).await;
         let calls = race.recorder.calls_with("topic", &topic);
         assert_eq!(calls.len(), 1, "{topic}: what follows happens once");
-        head_start.after(answer.is_ok(), 7);
+        head_start.after(answer.is_ok());
         match answer {
             Ok(_) => {
                 decided += 1;
@@ -166,7 +179,7 @@ async fn decision_against_timer(database: Database) {
 async fn decision_against_cancel(database: Database) {
     let race = Race::prepare(database, "").await;
     let reason = Reason { reason: Some("no longer wanted".to_owned()) };
-    let mut head_start = HeadStart(0);
+    let mut head_start = HeadStart::of(0, 1);
     let (mut decided, mut withdrawn) = (0, 0);
     for round in 0..settings::rounds() {
         let topic = format!("round {round}");
@@ -174,15 +187,15 @@ async fn decision_against_cancel(database: Database) {
         let request = choose(&review, "yes");
         let late = |milliseconds: i64| Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
         let decide = async {
-            tokio::time::sleep(late(-head_start.0)).await;
+            tokio::time::sleep(late(-head_start.milliseconds)).await;
             race.ana.decide(review.id, &request, None).await
         };
         let cancel = async {
-            tokio::time::sleep(late(head_start.0)).await;
+            tokio::time::sleep(late(head_start.milliseconds)).await;
             race.admin.cancel(run, &reason, None).await
         };
         let (decision, cancel) = tokio::join!(decide, cancel);
-        head_start.after(decision.is_ok(), 1);
+        head_start.after(decision.is_ok());
         let run_after = race.over(run).await;
         let resolution = race.check(run, &review, &topic).await;
         if let Err(problem) = &cancel {
