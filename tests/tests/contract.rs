@@ -113,7 +113,7 @@ async fn a_token_that_runs_out_takes_its_socket_along() {
     let rita = server.person("rita", &["reviewer"]).await;
     let mut first = Socket::open(&server.base, &rita, &[]).await.expect("let in");
     let ServerMessage::Welcome { server_time, .. } = first.next().await else { panic!("not a welcome") };
-    let soon = server_time.after(Duration::from_secs(2));
+    let soon = server_time.after(Duration::from_secs(6));
     let secret = rita.create_token(&token("short", Some(soon))).await.expect("a token").secret.expect("its secret");
     let api = Api::new(HttpTransport::with_token(&server.base, &secret));
     let mut socket = Socket::open(&server.base, &api, &[]).await.expect("let in");
