@@ -5,6 +5,7 @@ mod agent;
 mod call;
 mod conversation_end;
 mod handoff;
+mod handover;
 mod human;
 mod map;
 mod nested;

@@ -1,8 +1,6 @@
 //! Agents' steps that do not continue, because people said so in an escalation: a person answers or writes instead,
 //! another agent takes the step over, or it fails.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::Reviewers;
@@ -11,7 +9,7 @@ use shared::id::Username;
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
-use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
+use crate::engine::conversation::{Conversation, Message, ToolCallState};
 use crate::engine::next::Takeover;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
@@ -34,7 +32,12 @@ impl Builder<'_> {
             self.emit_executed(&step, own, Ok(result));
             own.state = ToolCallState::returned(result.clone());
         }
-        let calls = conversation.calls.clone();
+        let tool = conversation.calls.iter().find(|own| own.id == call).map(|own| own.tool.clone());
+        // Whoever works for the agent is gone after that work has ended.
+        let handover = match &then {
+            Takeover::GivesTo { instructions, .. } => self.handover(branch, &conversation, instructions),
+            Takeover::Answers { .. } | Takeover::Writes { .. } | Takeover::Stops { .. } => String::new(),
+        };
         let (node, agent) = (step.node.clone(), conversation.agent.clone());
         self.settle(branch, &node, Phase::Agent { step, conversation });
         self.end_work(branch, None, &format!("agent `{agent}` does not continue its step"));
@@ -47,13 +50,8 @@ impl Builder<'_> {
             Takeover::Answers { answer } => {
                 self.agent_decided(branch, step, conversation, Ruling::Answered(answer.into()));
             }
-            Takeover::Writes { by } => {
-                let tool = calls.iter().find(|own| own.id == call).map(|own| own.tool.as_str());
-                self.written_by(branch, step, conversation, tool, by);
-            }
-            Takeover::GivesTo { agent, instructions } => {
-                self.given_to(branch, step, &conversation, &calls, &agent, &instructions);
-            }
+            Takeover::Writes { by } => self.written_by(branch, step, conversation, tool.as_deref(), by),
+            Takeover::GivesTo { agent, .. } => self.given_to(branch, step, &conversation, &agent, handover),
             Takeover::Stops { reason } => {
                 let error = failure(FlowCode::FlowHumanRejected, &step.node, reason);
                 self.fail_conversation(branch, step, &conversation, error);
@@ -94,18 +92,9 @@ impl Builder<'_> {
         self.finish_step(branch, step, writes);
     }
 
-    /// Starts another agent on the step, with the prompt, what was said so far, and instructions.
-    fn given_to(
-        &mut self,
-        branch: u32,
-        step: Step,
-        before: &Conversation,
-        calls: &[ToolCall],
-        agent: &str,
-        instructions: &str,
-    ) {
-        let text = handover(before, calls, instructions);
-        match self.converse(&step, agent, vec![Message::User { text }]) {
+    /// Starts another agent on the step, with this prompt.
+    fn given_to(&mut self, branch: u32, step: Step, before: &Conversation, agent: &str, prompt: String) {
+        match self.converse(&step, agent, vec![Message::User { text: prompt }]) {
             Ok(conversation) => {
                 let id_prefix = format!("{}{agent}.", before.id_prefix);
                 // The purpose stays the same, and so do the members that it may call.
@@ -117,44 +106,4 @@ impl Builder<'_> {
             Err(error) => self.fail_conversation(branch, step, before, error),
         }
     }
-}
-
-/// Returns the prompt of an agent that takes over from another.
-fn handover(before: &Conversation, calls: &[ToolCall], instructions: &str) -> String {
-    let mut messages = before.messages.iter();
-    let prompt = match messages.next() {
-        Some(Message::User { text }) => text.as_str(),
-        _ => "",
-    };
-    let mut text = format!("{prompt}\n\nAgent `{}` has worked on this before you:\n", before.agent);
-    for message in messages {
-        // Writing into a string does not fail.
-        let _ = match message {
-            Message::User { text: said } => write!(text, "\nIt was told: {said}\n"),
-            Message::Assistant { text: said, calls } => {
-                let calls: Vec<_> = calls.iter().map(|call| format!("{}({})", call.tool, call.arguments)).collect();
-                write!(text, "\nIt said: {said}\n{}\n", calls.join("\n"))
-            }
-            Message::Tool { tool, content, .. } => write!(text, "\n`{tool}` returned: {content}\n"),
-        };
-    }
-    // The outcome of its last calls, so that none is repeated.
-    for call in calls {
-        let _ = match &call.state {
-            ToolCallState::Done { result, .. } => write!(text, "\n`{}` returned: {result}\n", call.tool),
-            ToolCallState::Due { .. } | ToolCallState::Lost => write!(
-                text,
-                "\n`{}` was under way, and nobody knows whether it took effect: do not simply call it again.\n",
-                call.tool
-            ),
-            _ => write!(text, "\n`{}` was not called.\n", call.tool),
-        };
-    }
-    for told in &before.instructed {
-        let _ = write!(text, "\nIt was told: {told}\n");
-    }
-    if !instructions.is_empty() {
-        let _ = write!(text, "\nInstructions of the person who gives it to you: {instructions}\n");
-    }
-    text
 }

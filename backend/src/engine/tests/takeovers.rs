@@ -1,6 +1,6 @@
 //! Steps that are handed from agent to agent: the limits of each agent hold for all that it does in the step.
 
-use super::teams::{due, says, task_of};
+use super::teams::{due, prompt, says, task_of};
 use super::*;
 
 const STEP: &str = "
@@ -165,4 +165,42 @@ fn who_takes_over_writes_values_of_the_types_that_the_agent_was_to_write() {
     let heard = play.heard("write");
     let Message::Assistant { text, .. } = &heard[1] else { panic!("{heard:?}") };
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), news, "as if the agent had answered it");
+}
+
+const HELPED: &str = "
+id: helped
+agents:
+  clerk: { model: demo/c, tools: [ask_expert, stuck] }
+  expert: { model: demo/x, tools: [refund, look] }
+  other: { model: demo/o }
+tools:
+  ask_expert: { agent: expert }
+  refund: { http: { url: 'https://example.com/refund' } }
+  look: { http: { url: 'https://example.com/look' }, idempotent: true }
+  stuck: { builtin: escalate }
+nodes: { serve: { agent: clerk, prompt: Serve. } }
+";
+
+#[test]
+fn who_takes_over_is_told_what_agents_did_for_the_one_before() {
+    let mut play = Play::start(HELPED, json!({}));
+    let escalation = json!({ "reason": "out_of_scope", "explanation": "Not mine." });
+    says(&mut play, "clerk", calls([("ask_expert", json!({ "task": "Help them." })), ("stuck", escalation)]));
+    says(&mut play, "expert", calls([("refund", json!({ "amount": 20 }))]));
+    let refund = play.call_task("c1-1-c1-1");
+    play.returned(&refund, json!("refunded"));
+    says(&mut play, "expert", calls([("look", json!({}))]));
+    let fields = object(json!({ "agent": "other", "instructions": "Finish it." }));
+    play.decide(Verdict::Choose { option: "delegate".to_owned(), fields });
+    let told = prompt(&play, "other");
+    for part in [
+        "`ask_expert` was under way, and did not return",
+        "refund({\"amount\":20})",
+        "`refund` returned: \"refunded\"",
+        "`look` was under way",
+        "Finish it.",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("was not called"), "{told}");
 }
