@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use shared::id::{NodeId, RunId};
+use shared::id::{NodeId, RunId, TaskId};
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
@@ -23,7 +23,11 @@ pub struct Chunk {
     pub node: NodeId,
     /// The number of the node's visit, from 1.
     pub visit: u32,
-    /// The number of the attempt; a later attempt starts the text anew.
+    /// The agent that writes; `judge` for a judge.
+    pub agent: String,
+    /// The task of the model call, a different one for each turn. It tells agents apart that write at the same time.
+    pub task: TaskId,
+    /// The number of the attempt at this call; a later attempt starts the text anew.
     pub attempt: u32,
     /// The position of `text` in the turn's answer so far, in bytes.
     pub offset: u64,

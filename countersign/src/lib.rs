@@ -52,7 +52,7 @@ pub use shared::JsonMap;
 pub use shared::decision::{ActionDecision, Verdict, Via};
 pub use shared::definition::OnTimeout;
 pub use shared::error::{FlowCode, Mistake};
-pub use shared::id::RunId;
+pub use shared::id::{RunId, TaskId};
 pub use shared::log::{EntryKind, Event};
 pub use shared::review::Review;
 pub use shared::run::{Context, Report};

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::api::Decided;
 use crate::decision::DecisionRequest;
 use crate::error::Problem;
-use crate::id::{NodeId, ReviewId, RunId, Username};
+use crate::id::{NodeId, ReviewId, RunId, TaskId, Username};
 use crate::log::{Cursor, Entry};
 use crate::review::Review;
 use crate::time::Timestamp;
@@ -157,6 +157,10 @@ pub enum ServerMessage {
         node: NodeId,
         /// The visit of the node, from 1.
         visit: u32,
+        /// The agent that writes; `judge` for a judge.
+        agent: String,
+        /// The task of the model call, a different one for each turn: agents that write at the same time differ in it.
+        task: TaskId,
         /// The attempt of the model call, from 1; a later one restarts the text.
         attempt: u32,
         /// Where the text begins, in bytes of the answer so far.

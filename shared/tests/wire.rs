@@ -118,7 +118,8 @@ fn every_message_of_the_socket_travels() {
         json!({"type": "review.gone", "cursor": "1", "review_id": ID}),
         json!({"type": "reply", "ref": "k", "ok": {"outcome": "recorded", "review": review()}}),
         json!({"type": "reply", "ref": "k", "problem": problem()}),
-        json!({"type": "stream", "run": ID, "node": "a", "visit": 1, "attempt": 1, "offset": 0, "text": "x"}),
+        json!({"type": "stream", "run": ID, "node": "a", "visit": 1, "agent": "b", "task": ID,
+            "attempt": 1, "offset": 0, "text": "x"}),
         json!({"type": "resync"}),
         json!({"type": "pong", "cursor": "1", "server_time": AT}),
     ] {

@@ -355,8 +355,8 @@ where
         if !visibility.ok().flatten().is_some_and(|visibility| visibility.is_seen_by(&self.actor.principal)) {
             return Ok(());
         }
-        let Chunk { run, node, visit, attempt, offset, text } = chunk;
-        self.say(&ServerMessage::Stream { run, node, visit, attempt, offset, text }).await
+        let Chunk { run, node, visit, agent, task, attempt, offset, text } = chunk;
+        self.say(&ServerMessage::Stream { run, node, visit, agent, task, attempt, offset, text }).await
     }
 
     /// Reads the current rights. Returns whether they have changed.

@@ -149,7 +149,7 @@ impl ChunkBatch {
     /// Adds a chunk. If it continues another one, the two are joined.
     fn add(&mut self, chunk: Chunk) {
         let continues = |last: &&mut Chunk| {
-            (last.run, &last.node, last.visit, last.attempt) == (chunk.run, &chunk.node, chunk.visit, chunk.attempt)
+            (last.task, last.attempt) == (chunk.task, chunk.attempt)
                 && last.offset + last.text.len() as u64 == chunk.offset
         };
         match self.0.iter_mut().rev().find(continues) {
@@ -181,7 +181,8 @@ fn split(chunk: &Chunk) -> Vec<Chunk> {
     let mut offset = chunk.offset;
     while !rest.is_empty() {
         let (text, behind) = rest.split_at(rest.floor_char_boundary(MAX_TEXT));
-        pieces.push(Chunk { offset, text: text.to_owned(), node: chunk.node.clone(), ..*chunk });
+        let (node, agent) = (chunk.node.clone(), chunk.agent.clone());
+        pieces.push(Chunk { offset, text: text.to_owned(), node, agent, ..*chunk });
         offset += text.len() as u64;
         rest = behind;
     }
@@ -211,6 +212,8 @@ fn report(error: &Error) {
 
 #[cfg(test)]
 mod tests {
+    use shared::id::TaskId;
+
     use super::*;
 
     #[test]
@@ -219,13 +222,15 @@ mod tests {
             run: shared::id::RunId(uuid::Uuid::from_u128(1)),
             node: "draft".parse().expect("an id"),
             visit: 1,
+            agent: "writer".to_owned(),
+            task: TaskId(uuid::Uuid::from_u128(1)),
             attempt: 1,
             offset,
             text: text.to_owned(),
         };
         let mut batch = ChunkBatch::default();
         batch.add(chunk(0, "a"));
-        batch.add(Chunk { visit: 2, ..chunk(0, "other") });
+        batch.add(Chunk { task: TaskId(uuid::Uuid::from_u128(2)), ..chunk(1, "other") });
         batch.add(chunk(1, &"é".repeat(1500)));
         batch.add(chunk(9000, "after a gap"));
         assert_eq!(batch.0.len(), 3);

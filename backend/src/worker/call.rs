@@ -186,6 +186,8 @@ async fn call_model(options: &Options, claimed: &Claimed, request: &ModelRequest
             run: request.run,
             node: request.node.clone(),
             visit: request.visit,
+            agent: request.agent.clone(),
+            task: claimed.task.id,
             attempt: claimed.attempt,
             offset: said.fetch_add(text.len() as u64, Ordering::Relaxed),
             text: text.to_owned(),

@@ -16,7 +16,7 @@ use crate::state::ending::Ending;
 use crate::state::sent;
 use crate::state::sentences::sentence;
 use crate::state::story::{self, EventTone};
-use crate::state::streams::Streams;
+use crate::state::streams::{StreamText, Streams};
 use crate::state::words;
 
 /// What a line of the timeline is about, with what changes when the line must be rendered again. The rest is read from
@@ -220,18 +220,20 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
     let call = step.node.caller().filter(|(_, call)| step.part.is_none() && *call > 1);
     tags.extend(call.map(|(_, call)| format!("call {call}")));
     let of = node.clone();
-    let changes = Memo::new(move |_| {
-        open.then(|| streams.with(|streams| streams.get(&of, visit).map(|stream| stream.changes))).flatten()
-    });
+    let changes = Memo::new(move |_| open.then(|| streams.with(|streams| streams.changes(&of, visit))));
     let stream = move |streams: &Streams| {
-        streams.get(&node, visit).map(|stream| {
+        let texts = streams.get(&node, visit);
+        let several = texts.len() > 1;
+        let text = |stream: &StreamText| {
             view! {
-                <div class="stream" aria-label="What the agent writes now">
+                {several.then(|| view! { <p class="note">{inert(&stream.agent)}</p> })}
+                <div class="stream" aria-label=format!("What {} writes now", stream.agent)>
                     // A single child lets the box keep its end visible.
                     <div>{(stream.start > 0).then_some("… ")}{inert(&stream.text)}<span class="caret"></span></div>
                 </div>
             }
-        })
+        };
+        texts.into_iter().map(text).collect_view()
     };
     view! {
         <li class=format!("line step {class}")>
@@ -250,7 +252,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
                     Some(_) => view! { <p class="note">{inert_code(&sentence(&error.message))}</p> }.into_any(),
                     None => view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert_code(&error.message)}</p> }.into_any(),
                 })}
-                {move || changes.get().and_then(|_| streams.with_untracked(&stream))}
+                {move || changes.get().map(|_| streams.with_untracked(&stream))}
             </div>
         </li>
     }

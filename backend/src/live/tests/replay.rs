@@ -77,8 +77,9 @@ async fn a_replay_goes_on_while_text_streams() {
         let other = RunId(uuid::Uuid::from_u128(7));
         let node: shared::id::NodeId = "draft".parse().expect("an id");
         loop {
+            let (agent, task) = ("clerk".to_owned(), shared::id::TaskId(uuid::Uuid::from_u128(7)));
             let text = "word ".to_owned();
-            streams.send(Chunk { run: other, node: node.clone(), visit: 1, attempt: 1, offset: 0, text });
+            streams.send(Chunk { run: other, node: node.clone(), visit: 1, agent, task, attempt: 1, offset: 0, text });
             tokio::task::yield_now().await;
         }
     });

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use shared::id::{NodeId, RunId};
+use shared::id::{NodeId, RunId, TaskId};
 use shared::protocol::ClientMessage;
 
 use super::*;
@@ -19,7 +19,8 @@ async fn server(store: &Store, world: &World) -> (HubHandle, Streams) {
 
 fn chunk(run: RunId, offset: usize, text: &str) -> Chunk {
     let node: NodeId = "check".parse().expect("an id");
-    Chunk { run, node, visit: 1, attempt: 1, offset: offset as u64, text: text.to_owned() }
+    let (agent, task) = ("clerk".to_owned(), TaskId(uuid::Uuid::from_u128(1)));
+    Chunk { run, node, visit: 1, agent, task, attempt: 1, offset: offset as u64, text: text.to_owned() }
 }
 
 async fn heard(client: &mut Client) -> ServerMessage {
