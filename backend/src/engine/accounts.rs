@@ -27,7 +27,22 @@ impl Conversation {
 
     fn spent_itself(&self) -> Spent {
         let Self { turn, asks, tokens, cost_usd, .. } = *self;
-        Spent { turns: turn, asks, tokens, cost_usd }
+        Spent { turns: turn, asks, tokens, cost_usd, tasks: 0 }
+    }
+
+    /// Adds the usage of a conversation that has ended, in which an agent worked for this one.
+    pub(super) fn add_delegated(&mut self, ended: &Self) {
+        let mut spent = ended.spent();
+        spent.entry(ended.agent.clone()).or_default().tasks += 1;
+        add_all(&mut self.delegated, spent);
+        add_all(&mut self.delegated, ended.delegated.clone());
+    }
+}
+
+/// Adds usage by agent.
+pub(super) fn add_all(sum: &mut BTreeMap<String, Spent>, more: BTreeMap<String, Spent>) {
+    for (agent, spent) in more {
+        *sum.entry(agent).or_default() += &spent;
     }
 }
 

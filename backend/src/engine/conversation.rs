@@ -30,6 +30,9 @@ pub struct Conversation {
     /// before, if the conversation has come back to it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub handed_over: BTreeMap<String, Spent>,
+    /// The usage of agents that worked for it, once they have ended, by agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub delegated: BTreeMap<String, Spent>,
     /// The task of the model call that is due or running; `None` while the turn's tool calls are.
     pub model_task: Option<TaskId>,
     /// The current attempt of that call, from 1.
@@ -76,6 +79,7 @@ impl Conversation {
             messages,
             turn: 1,
             handed_over: BTreeMap::new(),
+            delegated: BTreeMap::new(),
             model_task: None,
             tries: 0,
             calls: Vec::new(),

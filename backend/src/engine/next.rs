@@ -162,6 +162,8 @@ pub(super) struct TurnEnded {
     pub as_lead: bool,
     /// The usage in the turn, by agent: another one may have taken it over.
     pub spent: BTreeMap<String, Spent>,
+    /// The usage of agents that worked for them, by agent.
+    pub delegated: BTreeMap<String, Spent>,
     /// The state keys that it wrote.
     pub wrote: BTreeSet<String>,
     /// How it ended.

@@ -26,6 +26,9 @@ pub struct Spent {
     pub tokens: u64,
     /// The cost of these tokens, in US dollars.
     pub cost_usd: f64,
+    /// The calls by other agents for which this was used.
+    #[serde(default, skip_serializing_if = "shared::is_default")]
+    pub tasks: u32,
 }
 
 impl AddAssign<&Self> for Spent {
@@ -33,6 +36,7 @@ impl AddAssign<&Self> for Spent {
         self.turns = self.turns.saturating_add(more.turns);
         self.asks = self.asks.saturating_add(more.asks);
         self.tokens = self.tokens.saturating_add(more.tokens);
+        self.tasks = self.tasks.saturating_add(more.tasks);
         // JSON has no infinite numbers.
         self.cost_usd = (self.cost_usd + more.cost_usd).min(f64::MAX);
     }

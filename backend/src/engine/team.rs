@@ -47,6 +47,9 @@ pub struct TeamWork {
     /// The usage of each agent in the turns of this visit that have ended, for its limits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub spent: BTreeMap<String, Spent>,
+    /// The usage of agents that worked for them in these turns, by agent: of members that a lead called, and of tools.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub delegated: BTreeMap<String, Spent>,
     /// The state keys that members wrote.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub wrote: BTreeSet<String>,
@@ -111,6 +114,7 @@ impl TeamWork {
             changes: 0,
             turns: 0,
             spent: BTreeMap::new(),
+            delegated: BTreeMap::new(),
             wrote: BTreeSet::new(),
         }
     }
@@ -196,13 +200,15 @@ impl TeamWork {
         self.contributions.iter().rev().find(|turn| turn.text.is_some())
     }
 
-    /// Summarises turns and tokens of the members, for the list of steps.
+    /// Summarises turns and tokens of the members, and of agents that they called, for the list of steps.
     pub(super) fn note(&self) -> String {
         let mut spent: BTreeMap<&str, (u32, u64)> = BTreeMap::new();
-        for turn in &self.contributions {
-            let (turns, tokens) = spent.entry(&turn.agent).or_default();
-            *turns += 1;
-            *tokens += turn.tokens;
+        let turns = self.contributions.iter().map(|turn| (&turn.agent, 1, turn.tokens));
+        let tasks = self.delegated.iter().map(|(agent, spent)| (agent, spent.tasks, spent.tokens));
+        for (agent, more, used) in turns.chain(tasks) {
+            let (turns, tokens) = spent.entry(agent).or_default();
+            *turns = turns.saturating_add(more);
+            *tokens = tokens.saturating_add(used);
         }
         let members: Vec<_> =
             spent.iter().map(|(agent, (turns, tokens))| format!("{agent} ×{turns} ({tokens} tokens)")).collect();

@@ -204,10 +204,10 @@ impl Builder<'_> {
     }
 }
 
-/// Describes the usage of a conversation by all of its agents, for the list of steps.
+/// Describes the usage of a conversation by all of its agents and those that worked for them, for the list of steps.
 fn spent(conversation: &Conversation) -> String {
     let mut all = Spent::default();
-    conversation.spent().values().for_each(|spent| all += spent);
+    conversation.spent().values().chain(conversation.delegated.values()).for_each(|spent| all += spent);
     let cost = rounded(all.cost_usd);
     let cost = if cost > 0.0 { format!(", {cost} US dollars") } else { String::new() };
     format!("{} tokens{cost}", all.tokens)

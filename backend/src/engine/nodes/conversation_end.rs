@@ -36,7 +36,7 @@ impl Builder<'_> {
             }
             Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Answered { text, value }),
             Purpose::Task { of, call } => {
-                self.pass_on_writes(*of, conversation);
+                self.pass_on(*of, conversation);
                 self.reply_to(*of, call, Reply::Returns(value.unwrap_or_else(|| text.into())));
             }
         }
@@ -54,7 +54,7 @@ impl Builder<'_> {
             Purpose::Answer | Purpose::Choice(_) => self.fail_step(branch, step, error),
             Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Failed(error)),
             Purpose::Task { of, call } => {
-                self.pass_on_writes(*of, conversation);
+                self.pass_on(*of, conversation);
                 self.reply_to(*of, call, Reply::Fails(error.code, error.message));
             }
         }
@@ -79,18 +79,23 @@ impl Builder<'_> {
         let Purpose::Turn { team, round, as_lead, member } = &conversation.purpose else { return };
         let (team, round, as_lead) = (*team, *round, *as_lead);
         let agent = member.as_ref().unwrap_or(&conversation.agent).clone();
-        let (spent, wrote) = (conversation.spent(), conversation.wrote.clone());
-        let ended = TurnEnded { agent, round, as_lead, spent, wrote, end };
+        let (spent, delegated) = (conversation.spent(), conversation.delegated.clone());
+        let ended = TurnEnded { agent, round, as_lead, spent, delegated, wrote: conversation.wrote.clone(), end };
         self.answer(Subject::Agent { branch: team }, QuestionAnswer::Turn(Box::new(ended)));
     }
 
-    /// Adds the keys that an agent has written to those of the branch that it worked for.
-    fn pass_on_writes(&mut self, of: u32, conversation: &Conversation) {
+    /// Adds the keys that an agent has written to those of the branch that it worked for, and what it has used.
+    fn pass_on(&mut self, of: u32, ended: &Conversation) {
         let parent = self.state.branches.get_mut(&of).map(|branch| &mut branch.phase);
-        if let Some(Phase::Agent { conversation: Conversation { wrote, .. }, .. } | Phase::Tool { wrote, .. }) = parent
-        {
-            wrote.extend(conversation.wrote.iter().cloned());
-        }
+        let wrote = match parent {
+            Some(Phase::Agent { conversation, .. }) => {
+                conversation.add_delegated(ended);
+                &mut conversation.wrote
+            }
+            Some(Phase::Tool { wrote, .. }) => wrote,
+            _ => return,
+        };
+        wrote.extend(ended.wrote.iter().cloned());
     }
 
     /// Returns the writes of an agent's step: the keys that were written during it, and its answer. Remembers the

@@ -100,7 +100,9 @@ impl Builder<'_> {
                 // The purpose stays the same, and so do the members that it may call.
                 let (purpose, delegates) = (before.purpose.taken_over(&before.agent), before.delegates.clone());
                 let (handed_over, wrote) = (before.spent(), before.wrote.clone());
-                let kept = Conversation { handed_over, wrote, delegates, id_prefix, purpose, ..conversation };
+                let delegated = before.delegated.clone();
+                let kept =
+                    Conversation { handed_over, delegated, wrote, delegates, id_prefix, purpose, ..conversation };
                 self.begin(branch, step, kept);
             }
             Err(error) => self.fail_conversation(branch, step, before, error),

@@ -6,6 +6,7 @@ use shared::definition::{Team, TeamStrategy};
 use shared::error::FlowCode;
 use shared::run::Step;
 
+use crate::engine::accounts::add_all;
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::next::{TurnEnd, TurnEnded};
@@ -70,11 +71,10 @@ impl Builder<'_> {
 
     /// Applies the end of a member's turn. Once no turn is under way, the next ones begin.
     pub(in crate::engine) fn turn_ended(&mut self, branch: u32, step: Step, mut team: Box<TeamWork>, ended: TurnEnded) {
-        let TurnEnded { agent, round, as_lead, spent, wrote, end } = ended;
+        let TurnEnded { agent, round, as_lead, spent, delegated, wrote, end } = ended;
         let tokens = spent.values().fold(0, |tokens: u64, spent| tokens.saturating_add(spent.tokens));
-        for (agent, spent) in spent {
-            *team.spent.entry(agent).or_default() += &spent;
-        }
+        add_all(&mut team.spent, spent);
+        add_all(&mut team.delegated, delegated);
         team.wrote.extend(wrote);
         let left_out =
             |team: &TeamWork| !as_lead && matches!(team.strategy, TeamStrategy::Parallel | TeamStrategy::Debate);

@@ -141,6 +141,8 @@ fn a_routing_lead_calls_members_as_tools_and_answers_itself() {
     assert_eq!(results(&play, "editor"), [json!("Seen."), json!("FLOW_HUMAN_REJECTED: Not now.")]);
     says(&mut play, "editor", text("As seen."));
     assert_eq!(play.key("work"), "As seen.");
+    let note = "critic ×1 (0 tokens), editor ×1 (20 tokens), researcher ×1 (10 tokens)";
+    assert_eq!(play.steps[0].note.as_deref(), Some(note));
 }
 
 #[test]
@@ -235,6 +237,7 @@ fn an_agent_is_a_tool_of_another_and_its_own_calls_are_reviewed_in_its_name() {
     assert_eq!(results(&play, "desk"), ["Published.", "seen"]);
     says(&mut play, "desk", text("Done."));
     assert_eq!(play.status(), RunStatus::Completed);
+    assert_eq!(play.steps[0].note.as_deref(), Some("40 tokens, 0.004 US dollars"), "of both");
 }
 
 #[test]
