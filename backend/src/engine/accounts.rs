@@ -48,22 +48,29 @@ pub(super) fn add_all(sum: &mut BTreeMap<String, Spent>, more: BTreeMap<String, 
 
 impl RunState {
     /// Returns the usage of a conversation's agent that counts towards its limits in the step. In a team, this covers
-    /// all turns that the agent had or took over, including those under way.
+    /// all turns that the agent had or took over, and all calls of a member by others, including those under way.
     pub(super) fn used_by_agent_of(&self, conversation: &Conversation) -> Spent {
         let agent = conversation.agent.as_str();
         let mut used = conversation.spent_by(agent);
-        let Purpose::Turn { team, .. } = conversation.purpose else { return used };
-        if let Some(Phase::Team { team: work, .. }) = self.branches.get(&team).map(|branch| &branch.phase)
-            && let Some(before) = work.spent.get(agent)
-        {
-            used += before;
+        let team = conversation.works_for().and_then(|branch| self.team_of(branch));
+        let Some(team) = team else { return used };
+        let Some(Phase::Team { team: work, .. }) = self.branches.get(&team).map(|branch| &branch.phase) else {
+            return used;
+        };
+        // An agent that only works for a member has its limits in each call.
+        if matches!(conversation.purpose, Purpose::Task { .. }) && !work.has(agent) {
+            return used;
         }
-        for turn in self.children_of(team) {
-            let other = self.branches.get(&turn).and_then(|branch| branch.phase.conversation());
-            // The prefix of call ids is unique to a turn: this skips the conversation itself.
-            if let Some(other) = other.filter(|other| other.id_prefix != conversation.id_prefix) {
-                used += &other.spent_by(agent);
-            }
+        let mut count = |sum: &BTreeMap<String, Spent>| sum.get(agent).into_iter().for_each(|spent| used += spent);
+        count(&work.spent);
+        count(&work.delegated);
+        count(&conversation.delegated);
+        let others = self.branches.iter().filter(|(number, _)| self.team_of(**number) == Some(team));
+        // The prefix of call ids is unique to a conversation of the team: this skips the one that is asked about.
+        let others = others.filter_map(|(_, branch)| branch.phase.conversation());
+        for other in others.filter(|other| other.id_prefix != conversation.id_prefix) {
+            count(&other.spent());
+            count(&other.delegated);
         }
         used
     }

@@ -40,11 +40,9 @@ impl<'f> Builder<'f> {
         CallOrigin { agent: Some(conversation.calling_agent()), definition, team }
     }
 
-    /// Whether an agent belongs to a team: as a member, as its lead or as a specialist. An agent that only works for a
-    /// member does not.
     fn is_member(&self, team: u32, agent: &str) -> bool {
         match self.state.branches.get(&team).map(|branch| &branch.phase) {
-            Some(Phase::Team { team, .. }) => team.lead == agent || team.members.iter().any(|member| member == agent),
+            Some(Phase::Team { team, .. }) => team.has(agent),
             _ => false,
         }
     }

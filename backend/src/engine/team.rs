@@ -119,6 +119,12 @@ impl TeamWork {
         }
     }
 
+    /// Whether an agent belongs to the team: as a member, as its lead or as a specialist. An agent that only works for a
+    /// member does not.
+    pub(super) fn has(&self, agent: &str) -> bool {
+        self.lead == agent || self.members.iter().any(|member| member == agent)
+    }
+
     /// Returns the members that take turns: in a sequence all of them, otherwise all except the lead.
     pub fn speakers(&self) -> impl Iterator<Item = &String> {
         let all = self.strategy == TeamStrategy::Sequential;

@@ -1,6 +1,6 @@
 //! Steps that are handed from agent to agent: the limits of each agent hold for all that it does in the step.
 
-use super::teams::{due, prompt, says, task_of};
+use super::teams::{due, prompt, results, says, task_of};
 use super::*;
 
 const STEP: &str = "
@@ -118,6 +118,25 @@ fn an_agent_that_has_two_turns_at_once_has_one_account() {
     play.apply(Input::ModelAnswered { task: taken_over, attempt: 1, answer: text("In its place.") });
     says(&mut play, "two", text("Mine."));
     assert_eq!(play.error(), (FlowCode::BudgetExceeded, "agent `two` used 30 tokens of 25".to_owned()));
+}
+
+#[test]
+fn the_limits_of_a_member_hold_for_all_calls_of_a_routing_lead() {
+    let mut play = team("strategy: router", "max_turns: 2");
+    let to = |member: &str| (format!("delegate_to_{member}"), json!({ "task": "Look." }));
+    let (one, two) = (to("one"), to("two"));
+    let (one, two) = ((&*one.0, one.1), (&*two.0, two.1));
+    says(&mut play, "lead", calls([one.clone(), two.clone(), two.clone()]));
+    says(&mut play, "one", text("Seen."));
+    says(&mut play, "two", text("Seen."));
+    says(&mut play, "two", text("Seen."));
+    says(&mut play, "lead", calls([one, two]));
+    says(&mut play, "one", calls([("look", json!({}))]));
+    says(&mut play, "two", text("More."));
+    let told = results(&play, "lead").split_off(3);
+    let refused =
+        ["MODEL_FAILED: agent `one` had no answer after 2 turns", "BUDGET_EXCEEDED: agent `two` used 30 tokens of 25"];
+    assert_eq!(told, refused);
 }
 
 const DRAFT: &str = "
