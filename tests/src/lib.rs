@@ -22,6 +22,7 @@ pub mod device;
 pub mod flows;
 pub mod held;
 pub mod identity_provider;
+pub mod locator;
 pub mod log;
 pub mod pages;
 pub mod port;

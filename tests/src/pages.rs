@@ -3,10 +3,9 @@
 use serde_json::json;
 use thirtyfour::prelude::*;
 
+use crate::locator::{Locator, locate};
 use crate::server::PASSWORD;
-use crate::wait::{DEADLINE, eventually};
-
-const POLL: std::time::Duration = std::time::Duration::from_millis(50);
+use crate::wait::{DEADLINE, POLL, eventually};
 
 /// The login page.
 #[derive(Debug)]
@@ -21,15 +20,15 @@ impl Login<'_> {
 
     /// Logs in on a page that already knows the username, and asks for the password only.
     pub async fn log_in_again(&self) -> WebDriverResult<()> {
-        field(self.0, "password").await?.send_keys(PASSWORD).await?;
-        button(self.0, "Log in").await?.click().await
+        field(self.0, "password").send_keys(PASSWORD).await?;
+        button(self.0, "Log in").click().await
     }
 
     /// Logs in on the login page that the browser shows.
     pub async fn fill_in(&self, username: &str) -> WebDriverResult<()> {
-        field(self.0, "username").await?.send_keys(username).await?;
-        field(self.0, "password").await?.send_keys(PASSWORD).await?;
-        button(self.0, "Log in").await?.click().await
+        field(self.0, "username").send_keys(username).await?;
+        field(self.0, "password").send_keys(PASSWORD).await?;
+        button(self.0, "Log in").click().await
     }
 }
 
@@ -41,7 +40,7 @@ impl Inbox<'_> {
     /// Waits for a card with this text, and opens it.
     pub async fn open_card(&self, text: &str) -> WebDriverResult<()> {
         let card = format!("//a[contains(@href, '/reviews/')][contains(., {})]", quoted(text));
-        self.0.query(By::XPath(card)).wait(DEADLINE, POLL).first().await?.click().await
+        locate(self.0, By::XPath(card)).click().await
     }
 
     /// Waits until no card has this text.
@@ -52,7 +51,7 @@ impl Inbox<'_> {
 
     /// Presses a button of the open review.
     pub async fn press(&self, label: &str) -> WebDriverResult<()> {
-        button(self.0, label).await?.click().await
+        button(self.0, label).click().await
     }
 
     /// The number of waiting reviews in the page's title, such as `(3) Inbox`. `None` if the title has no number.
@@ -100,34 +99,34 @@ pub async fn stored(driver: &WebDriver, start: &str) -> WebDriverResult<usize> {
     driver.execute(count, vec![json!(start)]).await?.convert()
 }
 
-/// Waits for a link of the main navigation with this title.
-pub async fn link(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement> {
+/// A link of the main navigation with this title.
+pub fn link<'a>(driver: &'a WebDriver, name: &str) -> Locator<'a> {
     let path = format!("//nav[@aria-label='Main']/a[@title={}]", quoted(name));
-    driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().first().await
+    locate(driver, By::XPath(path)).usable()
 }
 
-/// Waits for an input, text area or select with this name, label or `aria-label`.
-pub async fn field(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement> {
+/// An input, text area or select with this name, label or `aria-label`.
+pub fn field<'a>(driver: &'a WebDriver, name: &str) -> Locator<'a> {
     let quoted = quoted(name);
     let path = format!(
         "//*[self::input or self::textarea or self::select][@name={quoted} or @aria-label={quoted} or \
          @id=//label[contains(translate(., 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), {quoted})]/@for \
          or ancestor::label[contains(translate(., 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), {quoted})]]"
     );
-    driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().first().await
+    locate(driver, By::XPath(path)).usable()
 }
 
 /// The label of a button in XPath: its text without the key that it shows at its end.
 const LABEL: &str = "normalize-space(substring(., 1, string-length(.) - string-length(kbd)))";
 
-/// Waits for the button with this label, and until it can be pressed.
-pub async fn button(driver: &WebDriver, label: &str) -> WebDriverResult<WebElement> {
-    pressable(driver, &format!("{LABEL} = {}", quoted(label))).await
+/// The button with this label, once it can be pressed.
+pub fn button<'a>(driver: &'a WebDriver, label: &str) -> Locator<'a> {
+    pressable(driver, &format!("{LABEL} = {}", quoted(label)))
 }
 
-/// Waits for a button whose label starts with `start`, such as a filter with its count, and until it can be pressed.
-pub async fn button_starting(driver: &WebDriver, start: &str) -> WebDriverResult<WebElement> {
-    pressable(driver, &format!("starts-with({LABEL}, {})", quoted(start))).await
+/// A button whose label starts with `start`, such as a filter with its count, once it can be pressed.
+pub fn button_starting<'a>(driver: &'a WebDriver, start: &str) -> Locator<'a> {
+    pressable(driver, &format!("starts-with({LABEL}, {})", quoted(start)))
 }
 
 /// Waits until the browser has drawn the page, and sent the events that come with that, such as `scroll`.
@@ -166,9 +165,9 @@ pub async fn end_the_time_to_undo(driver: &WebDriver) -> WebDriverResult<()> {
     driver.execute("endTimeToUndo()", Vec::new()).await.map(|_| ())
 }
 
-async fn pressable(driver: &WebDriver, condition: &str) -> WebDriverResult<WebElement> {
+fn pressable<'a>(driver: &'a WebDriver, condition: &str) -> Locator<'a> {
     let path = format!("//*[self::button or @role='button'][not(@aria-disabled='true')][{condition}]");
-    driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().and_enabled().first().await
+    locate(driver, By::XPath(path)).usable()
 }
 
 /// A text as an XPath string literal. A text with both kinds of quotes is not supported.

@@ -9,6 +9,7 @@ use shared::id::RunId;
 use shared::review::{Review, ReviewStatus};
 use thirtyfour::prelude::*;
 
+use crate::locator::locate;
 use crate::pages::{Login, button, field, wait_for_text};
 use crate::{Api, Browser, BrowserResult, Database, Options, Server, Visitor, eventually};
 
@@ -153,18 +154,17 @@ pub async fn wait_for_review(driver: &WebDriver, review: &Review) {
 
 /// The text of the first element that a CSS selector matches.
 pub async fn text_of(driver: &WebDriver, css: &str) -> String {
-    let found = driver.query(By::Css(css)).first().await.expect("it is on the page");
-    found.text().await.expect("it has a text")
+    locate(driver, By::Css(css)).text().await.expect("it is on the page, with a text")
 }
 
 /// Appends `more` to the text under review, without sending the edit.
 pub async fn edit_text(driver: &WebDriver, more: &str) -> WebDriverResult<()> {
-    button(driver, "Edit").await?.click().await?;
-    field(driver, "Edit Text").await?.send_keys(Key::Control + Key::End).await?;
-    field(driver, "Edit Text").await?.send_keys(more).await
+    button(driver, "Edit").click().await?;
+    field(driver, "Edit Text").send_keys(Key::Control + Key::End).await?;
+    field(driver, "Edit Text").send_keys(more).await
 }
 
 /// Sends a key to the body of the page.
 pub async fn press_key(driver: &WebDriver, key: impl Into<TypingData>) -> WebDriverResult<()> {
-    driver.find(By::Tag("body")).await?.send_keys(key).await
+    locate(driver, By::Tag("body")).send_keys(key).await
 }

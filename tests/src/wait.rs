@@ -7,6 +7,9 @@ use tokio::time::Instant;
 /// The longest that a test waits for a condition.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
+/// The pause between two looks at the page of a browser.
+pub const POLL: Duration = Duration::from_millis(50);
+
 /// Calls `ask` until it returns `Some`. Panics with `what` after [`DEADLINE`].
 pub async fn eventually<T>(what: &str, ask: impl AsyncFnMut() -> Option<T>) -> T {
     eventually_within(DEADLINE, what, ask).await

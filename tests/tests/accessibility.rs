@@ -9,6 +9,7 @@ use shared::api::{Launch, NewToken, ReviewQuery, RunQuery};
 use shared::decision::{DecisionRequest, Verdict};
 use shared::review::ReviewStatus;
 use shared::run::Context;
+use tests::locator::locate;
 use tests::pages::{Login, wait_for_text};
 use tests::reviewing::wait_for_review;
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
@@ -192,12 +193,12 @@ async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> BrowserR
         }
         // Layers above a page.
         driver.goto(format!("{}/inbox", server.base)).await?;
-        driver.query(By::Css(".who")).first().await?.click().await?;
+        locate(driver, By::Css(".who")).click().await?;
         driver.query(By::Css("#account")).first().await?;
         found.look(&browser, "account", width).await?;
         driver.goto(format!("{}/runs", server.base)).await?;
         driver.query(By::Css("#content h1")).first().await?;
-        driver.find(By::Tag("body")).await?.send_keys("?").await?;
+        locate(driver, By::Tag("body")).send_keys("?").await?;
         driver.query(By::Css("dialog[open]")).first().await?;
         found.look(&browser, "keys", width).await?;
     }
@@ -236,11 +237,11 @@ async fn nothing_of_a_review_is_cut_off_sideways_or_enlarged() -> BrowserResult<
             assert!(cut.is_empty(), "{place}: {cut:#?}");
             let room = driver.execute(ROOM, Vec::new()).await?.convert::<f64>()?;
             assert!(room >= f64::from(height) * 0.3, "{place}: {room} px are left to read in");
-            let facts = driver.find(By::Css("article.read .head")).await?.text().await?;
+            let facts = locate(driver, By::Css("article.read .head")).text().await?;
             if !review.stakes.reversible.unwrap_or(true) {
                 assert!(facts.contains("cannot be undone"), "{place}: {facts}");
             }
-            let page = driver.find(By::Css("article.read")).await?.text().await?;
+            let page = locate(driver, By::Css("article.read")).text().await?;
             for consequence in &review.stakes.consequences {
                 assert!(page.contains(consequence.as_str()), "{place}: {consequence}");
             }

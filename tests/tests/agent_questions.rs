@@ -6,6 +6,7 @@ use shared::api::ReviewQuery;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::caller::caller;
+use tests::locator::locate;
 use tests::pages::{button, field, send_now, wait_for_text};
 use tests::reviewing::{Desk, press_key, reading, server, text_of};
 use tests::{BrowserResult, eventually};
@@ -17,12 +18,12 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()>
     let run = checkpoint.run_id.expect("a run");
     let driver = &browser.driver;
     wait_for_text(driver, "Agent clerk continues as planned.").await;
-    button(driver, "Pause").await?.click().await?;
+    button(driver, "Pause").click().await?;
     send_now(driver).await;
     wait_for_text(driver, "Paused by you since").await;
     let page = text_of(driver, "article.read").await;
     assert!(!page.contains("This changed while you were reading"), "she changed it herself: {page}");
-    button(driver, "Resume").await?.click().await?;
+    button(driver, "Resume").click().await?;
     send_now(driver).await;
 
     let stuck = eventually("it cannot go on", async || {
@@ -33,14 +34,14 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()>
     .await;
     driver.goto(format!("{}/reviews/{}", server.base, stuck.id)).await?;
     wait_for_text(driver, "conflicting instructions").await;
-    button(driver, "Let it continue…").await?.click().await?;
+    button(driver, "Let it continue…").click().await?;
     // The form can be sent from the note too, but only once it is complete.
     let note = driver.query(By::Css(".say textarea")).first().await?;
     note.send_keys("Be kind.").await?;
     note.send_keys(Key::Control + Key::Enter).await?;
     wait_for_text(driver, "This is required.").await;
-    field(driver, "guidance").await?.send_keys("Fetch the second chair.").await?;
-    driver.query(By::Css(".say textarea")).first().await?.send_keys(Key::Control + Key::Enter).await?;
+    field(driver, "guidance").send_keys("Fetch the second chair.").await?;
+    locate(driver, By::Css(".say textarea")).send_keys(Key::Control + Key::Enter).await?;
     send_now(driver).await;
     driver.goto(format!("{}/runs/{run}", server.base)).await?;
     wait_for_text(driver, "Completed").await;
@@ -68,12 +69,12 @@ async fn several_answers_are_ticked_and_no_key_answers_before_that() -> BrowserR
     press_key(driver, "a").await?;
     assert!(driver.find_all(By::Css(".option-form")).await?.is_empty(), "no answer goes before the others");
     press_key(driver, "1").await?;
-    button(driver, "Answer").await?.click().await?;
+    button(driver, "Answer").click().await?;
     wait_for_text(driver, "This is required.").await;
     for size in ["Size l", "Size s"] {
-        driver.find(By::XPath(format!("//label[contains(., '{size}')]"))).await?.click().await?;
+        locate(driver, By::XPath(format!("//label[contains(., '{size}')]"))).click().await?;
     }
-    button(driver, "Answer").await?.click().await?;
+    button(driver, "Answer").click().await?;
     send_now(driver).await;
     wait_for_text(driver, "answered “Size s” and “Size l”").await;
     assert_eq!(program.resolution(&asked).await["answer"]["options"], json!(["s", "l"]));

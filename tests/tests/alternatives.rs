@@ -35,12 +35,12 @@ async fn an_alternative_is_chosen_in_place_of_a_call_and_as_an_option() -> Brows
     let run = review.run_id.expect("a run");
     let driver = &browser.driver;
     wait_for_text(driver, "Send a voucher (it is only good here)").await;
-    button(driver, "Choose this instead").await?.click().await?;
+    button(driver, "Choose this instead").click().await?;
     let card = text_of(driver, "section.action").await;
     assert!(card.contains("an alternative is chosen"), "{card}");
     let bar = text_of(driver, ".acts").await;
     assert!(bar.contains("Nothing runs; your answer is used as the result."), "{bar}");
-    button(driver, "Choose “Send a voucher”").await?.click().await?;
+    button(driver, "Choose “Send a voucher”").click().await?;
     send_now(driver).await;
     wait_for_text(driver, "chose “Send a voucher” in place of refund").await;
     let over = ana.review(review.id).await.expect("the review");
@@ -51,7 +51,7 @@ async fn an_alternative_is_chosen_in_place_of_a_call_and_as_an_option() -> Brows
 
     let review = pending(&ana).await;
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    button(driver, "Call them first").await?.click().await?;
+    button(driver, "Call them first").click().await?;
     send_now(driver).await;
     driver.goto(format!("{}/runs/{run}", server.base)).await?;
     wait_for_text(driver, "Completed").await;

@@ -3,6 +3,7 @@
 use shared::api::{ReviewQuery, RunQuery};
 use shared::review::{Review, ReviewStatus};
 use shared::run::RunStatus;
+use tests::locator::locate;
 use tests::pages::{Inbox, Login, button, end_the_time_to_undo, field, hold_the_next_decision, wait_for_text};
 use tests::reviewing::wait_for_review;
 use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
@@ -42,8 +43,8 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
 
     // The developer launches a run with the form made from the schema, and sees it stop.
     developer.driver.goto(format!("{}/flows/article", server.base)).await?;
-    field(&developer.driver, "topic").await?.send_keys("the ocean").await?;
-    button(&developer.driver, "Start the run").await?.click().await?;
+    field(&developer.driver, "topic").send_keys("the ocean").await?;
+    button(&developer.driver, "Start the run").click().await?;
     wait_for_text(&developer.driver, "Waiting for a person").await;
 
     // In the other browser, the review appears by itself. The reviewer asks for a shorter text.
@@ -70,11 +71,11 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
     // The reviewer edits a sentence, sees the difference, and approves.
     inbox.open_card("visit 2 of 5").await?;
     inbox.press("Edit").await?;
-    let text = field(&reviewer.driver, "Edit Draft").await?;
+    let text = field(&reviewer.driver, "Edit Draft");
     text.send_keys(Key::Control + Key::End).await?;
     text.send_keys(" It was read by a person.").await?;
     inbox.press("Your changes").await?;
-    let inserted = reviewer.driver.query(By::Tag("ins")).first().await?.text().await?;
+    let inserted = locate(&reviewer.driver, By::Tag("ins")).text().await?;
     assert!(inserted.contains("It was read by a person."), "{inserted}");
     inbox.press("Looks good, continue, with your edit").await?;
 
@@ -191,14 +192,14 @@ async fn each_person_chooses_what_they_are_told_and_after_how_long() -> BrowserR
     Login(driver).log_in(&server.base, "ana").await?;
     wait_for_text(driver, "Inbox").await;
     driver.goto(format!("{}/people?tab=notifications", server.base)).await?;
-    button(driver, "Add a rule").await?.click().await?;
-    button(driver, "low").await?.click().await?;
-    let address = field(driver, "e-mail address").await?;
+    button(driver, "Add a rule").click().await?;
+    button(driver, "low").click().await?;
+    let address = field(driver, "e-mail address");
     address.send_keys("nowhere").await?;
-    button(driver, "Save").await?.click().await?;
+    button(driver, "Save").click().await?;
     wait_for_text(driver, "an address such as ana@example.org").await;
     address.send_keys("@example.org").await?;
-    button(driver, "Save").await?.click().await?;
+    button(driver, "Save").click().await?;
     wait_for_text(driver, "Saved.").await;
 
     let chosen = ana.notifications(None).await.expect("what ana chose");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use shared::review::Review;
 use tests::device::Screen;
+use tests::locator::locate;
 use tests::pages::{Inbox, button, hold_the_next_decision, wait_for_path, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, launch};
 use tests::{Api, Browser, BrowserResult, eventually};
@@ -128,8 +129,8 @@ async fn who_is_out_of_sight_is_notified_a_few_times_and_opens_the_review_by_a_c
 
     // Whoever takes the place of the person who leaves sees nothing of hers.
     driver.execute("sight(true)", Vec::new()).await?;
-    driver.find(By::Css(".who")).await?.click().await?;
-    button(driver, "Log out").await?.click().await?;
+    locate(driver, By::Css(".who")).click().await?;
+    button(driver, "Log out").click().await?;
     wait_for_text(driver, "Password").await;
     wait_for_titles(driver, &[]).await;
     desk.browser.quit().await;

@@ -5,6 +5,7 @@ use shared::api::ReviewQuery;
 use shared::id::RunId;
 use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::device::SCREENS;
+use tests::locator::locate;
 use tests::pages::{button, field, send_now, wait_for_text};
 use tests::reviewing::{launch, reading, server, wait_for_review};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
@@ -97,7 +98,7 @@ impl Reader {
 
     /// Presses a button, sends the decision at once, and waits for the text `then`.
     async fn decides(&self, label: &str, then: &str) -> BrowserResult<()> {
-        button(&self.browser.driver, label).await?.click().await?;
+        button(&self.browser.driver, label).click().await?;
         send_now(&self.browser.driver).await;
         wait_for_text(&self.browser.driver, then).await;
         Ok(())
@@ -122,7 +123,7 @@ async fn a_specialist_joins_and_a_team_works_otherwise_once_a_card_was_approved(
     let card = ["operator", "new specialist of critic", "You are on call at the weekend.", "is created if you approve"];
     ana.reads("specialist", "section.action", &card).await?;
     ana.reads("specialist", ".acts", &["Approve the specialist operator", "Reject the specialist operator"]).await?;
-    let card = ana.browser.driver.find(By::Css("section.action")).await?.text().await?;
+    let card = locate(&ana.browser.driver, By::Css("section.action")).text().await?;
     assert!(!card.contains(FOR_LATER), "another specialist could be anything: {card}");
     ana.decides("Approve the specialist operator", "approved the specialist operator").await?;
 
@@ -150,7 +151,7 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     ana.reads("sub-agent", "section.action", &card).await?;
     ana.reads("sub-agent", "article.read", &["for agent clerk", "The money is gone.", "cannot be undone"]).await?;
     // Only the bar decides a single call; the choice of later calls belongs to its approval.
-    field(driver, "also approve later calls").await?.send_keys("for this run").await?;
+    field(driver, "also approve later calls").send_keys("for this run").await?;
     assert!(driver.find_all(By::Css(".card.action :is(.yes, .no)")).await?.is_empty());
     let page = ["by this agent. You can revoke it under Remembered approvals.", "Approve refund, and later ones"];
     ana.reads("sub-agent-later", "body", &page).await?;
@@ -173,22 +174,22 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
 
     ana.opens(run, ReviewKind::Escalation).await?;
     ana.reads("escalation", "article.read", &["conflicting instructions", "Offered to have it fetched"]).await?;
-    button(driver, "Take over…").await?.click().await?;
+    button(driver, "Take over…").click().await?;
     ana.reads("takeover-form", ".option-form", &["Answer in place of the agent", "What you do about it"]).await?;
     ana.decides("Take over", "You chose “Take over”").await?;
 
     ana.opens(run, ReviewKind::Edit).await?;
     ana.reads("takeover", "article.read", &["You have taken over the step settle.", "Use this text"]).await?;
-    field(driver, "Edit settle").await?.send_keys("You may keep both.").await?;
+    field(driver, "Edit settle").send_keys("You may keep both.").await?;
     ana.decides("Use this text, with your edit", "You may keep both.").await?;
 
     ana.goes(&format!("/runs/{run}"), "You may keep both.").await?;
     wait_for_text(driver, "Completed").await;
-    button(driver, "Feedback").await?.click().await?;
+    button(driver, "Feedback").click().await?;
     wait_for_text(driver, "It is recorded.").await;
     ana.reads("feedback-form", "dialog[open]", &["Importance", "What it is based on (optional)"]).await?;
-    field(driver, "your feedback").await?.send_keys("Ask before you send couriers.").await?;
-    driver.query(By::Css("dialog[open] .b.primary")).first().await?.click().await?;
+    field(driver, "your feedback").send_keys("Ask before you send couriers.").await?;
+    locate(driver, By::Css("dialog[open] .b.primary")).click().await?;
     wait_for_text(driver, "The feedback was recorded.").await;
     ana.reads("desk-run", "body", &["Ask before you send couriers.", "importance 3"]).await?;
 

@@ -2,6 +2,7 @@
 
 use shared::api::ReviewQuery;
 use shared::review::Review;
+use tests::locator::locate;
 use tests::pages::{
     Inbox, Login, button, field, follow_link, hold_the_next_decision, link, wait_for_text, wait_for_title,
     wait_until_drawn,
@@ -77,7 +78,7 @@ async fn each_page_has_a_name_and_gives_the_focus_to_its_heading() -> BrowserRes
     let driver = &browser.driver;
     wait_for_title(driver, "(2) Inbox · Countersign").await;
     for name in ["Runs", "Flows", "Audit", "People"] {
-        link(driver, name).await?.click().await?;
+        link(driver, name).click().await?;
         wait_for_title(driver, &format!("{name} · Countersign")).await;
         eventually("the heading has the focus", async || {
             let focused = driver.active_element().await.ok()?;
@@ -131,7 +132,7 @@ async fn a_program_that_ends_says_so_and_has_kept_what_was_typed() -> BrowserRes
     driver.execute(trap, Vec::new()).await?;
     wait_for_text(driver, "Countersign stopped working in this tab").await;
     assert!(!driver.find(By::Css(".shell")).await?.is_displayed().await?, "nothing that is dead is shown");
-    driver.find(By::Css("#stopped button")).await?.click().await?;
+    locate(driver, By::Css("#stopped button")).click().await?;
     let kept = eventually("what was typed is there", async || {
         let say = driver.find(By::Css(".say textarea")).await.ok()?;
         say.prop("value").await.ok()?.filter(|text| !text.is_empty())
@@ -182,7 +183,7 @@ async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> Brow
     let selected = driver.find(By::Css("[role=tab][aria-selected=true]")).await?;
     assert_eq!((selected.text().await?, selected.attr("tabindex").await?), ("Edit".into(), Some("0".into())));
 
-    driver.find(By::Css(".who")).await?.send_keys(Key::Enter).await?;
+    locate(driver, By::Css(".who")).send_keys(Key::Enter).await?;
     eventually("the focus is in what was opened", async || (focused().await.ok()? == "System").then_some(())).await;
     driver.active_element().await?.send_keys(Key::Escape).await?;
     eventually("the focus is back", async || {
@@ -214,15 +215,15 @@ async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> Browser
     assert_eq!(driver.current_url().await?.query(), Some("tab=security"));
     let password = driver.find(By::XPath("//label[contains(., 'Your password')]//input")).await?;
     password.send_keys(tests::PASSWORD).await?;
-    button(driver, "Set up").await?.click().await?;
+    button(driver, "Set up").click().await?;
     let secret = text_of(driver, ".secret code").await;
     let code = driver.find(By::Css("input[autocomplete=one-time-code]")).await?;
     code.send_keys(tests::totp::code(&secret)).await?;
-    button(driver, "Turn on").await?.click().await?;
+    button(driver, "Turn on").click().await?;
     wait_for_text(driver, "Each of these codes works once").await;
     let codes = text_of(driver, ".secret pre").await;
-    button(driver, "I have stored them").await?.click().await?;
-    link(driver, "Inbox").await?.click().await?;
+    button(driver, "I have stored them").click().await?;
+    link(driver, "Inbox").click().await?;
     wait_for_text(driver, "Nothing is waiting for you").await;
 
     driver.delete_all_cookies().await?;
@@ -278,12 +279,12 @@ async fn a_part_that_cannot_be_loaded_says_so_and_is_tried_again() -> BrowserRes
     };
     driver.cdp().send_raw("Network.enable", serde_json::json!({})).await?;
     block(&["*/split_pages.wasm"]).await?;
-    link(driver, "Runs").await?.click().await?;
+    link(driver, "Runs").click().await?;
     wait_for_text(driver, "This page could not be loaded").await;
     assert!(!browser.errors().await.is_empty(), "the browser says why");
     assert!(link(driver, "Inbox").await?.is_displayed().await?, "the rest of the console goes on");
     block(&[]).await?;
-    button(driver, "Try again").await?.click().await?;
+    button(driver, "Try again").click().await?;
     wait_for_title(driver, "Runs · Countersign").await;
     browser.quit().await;
     Ok(())
@@ -375,7 +376,7 @@ async fn copying_says_whether_it_worked() -> BrowserResult<()> {
     driver.query(By::Css("[aria-label='Copied text']")).first().await?;
     // A page over plain HTTP from another machine has no access to the clipboard.
     driver.execute("Object.defineProperty(navigator, 'clipboard', { value: undefined })", Vec::new()).await?;
-    driver.query(By::Css("[aria-label='Copy text']")).first().await?.click().await?;
+    locate(driver, By::Css("[aria-label='Copy text']")).click().await?;
     wait_for_text(driver, "This browser does not allow copying here.").await;
     let selected = driver.execute("return String(getSelection()).trim()", Vec::new()).await?.convert::<String>()?;
     assert_eq!(selected, "The original.");

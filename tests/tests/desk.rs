@@ -3,6 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
 use shared::review::Review;
+use tests::locator::locate;
 use tests::pages::{Inbox, Login, button, follow_link, hold_the_next_decision, send_now, stored, wait_for_text};
 use tests::reviewing::{
     Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of, wait_for_review,
@@ -99,7 +100,7 @@ async fn nothing_is_decided_in_the_name_of_whoever_has_logged_in_in_another_tab(
 
     // Ana is asked for her password, and then for her decision, unless it is still held.
     Login(driver).log_in_again().await?;
-    let send = async || driver.find(By::XPath("//button[.='Send now' or .='Send again']")).await?.click().await;
+    let send = async || locate(driver, By::XPath("//button[.='Send now' or .='Send again']")).click().await;
     let over = eventually("it is over", async || {
         drop(send().await);
         ana.review(review.id).await.ok().filter(|review| !review.is_pending())
@@ -136,8 +137,8 @@ async fn a_draft_on_an_older_revision_is_not_sent_before_the_new_one_was_read() 
     wait_for_text(&tom.driver, "Look at the change before you decide").await;
     let now = pending(&eli).await;
     assert_eq!((now.revision, now.decisions.len()), (2, 1), "only Eli has voted");
-    button(&tom.driver, "I have seen it").await?.click().await?;
-    button(&tom.driver, "Your changes").await?.click().await?;
+    button(&tom.driver, "I have seen it").click().await?;
+    button(&tom.driver, "Your changes").click().await?;
     wait_for_text(&tom.driver, "corrected by Eli").await;
     Inbox(&tom.driver).press("Send it, with your edit").await?;
     eventually("both have voted", async || (eli.review(review.id).await.ok()?.revision == 3).then_some(())).await;
@@ -149,7 +150,7 @@ async fn a_draft_on_an_older_revision_is_not_sent_before_the_new_one_was_read() 
 async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() -> BrowserResult<()> {
     let soon = NOTE.replace("id: note", "id: soon").replace("options:", "timeout: 6s\n      options:");
     let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE, &soon], "note").await?;
-    browser.driver.find(By::Css(".who")).await?.click().await?;
+    locate(&browser.driver, By::Css(".who")).click().await?;
     browser.driver.query(By::Css("#account")).first().await?;
     press_key(&browser.driver, "a").await?;
     press_key(&browser.driver, Key::Escape).await?;
@@ -197,8 +198,8 @@ async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it").await?;
-    driver.find(By::Css(".who")).await?.click().await?;
-    button(driver, "Log out").await?.click().await?;
+    locate(driver, By::Css(".who")).click().await?;
+    button(driver, "Log out").click().await?;
     wait_for_text(driver, "Log in").await;
     over(&review).await;
     browser.quit().await;
@@ -254,7 +255,7 @@ async fn two_tabs_agree_on_a_draft() -> BrowserResult<()> {
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(driver, "From the second tab.").await;
     // A draft discarded in one tab is gone in the other.
-    button(driver, "Discard changes").await?.click().await?;
+    button(driver, "Discard changes").click().await?;
     driver.switch_to_window(second).await?;
     eventually("the draft is gone", async || {
         (!text_of(driver, ".decide").await.contains("with your edit")).then_some(())
@@ -276,22 +277,22 @@ async fn an_open_form_shows_what_another_tab_has_typed() -> BrowserResult<()> {
     let open = async || {
         for card in ["Text", "Price"] {
             let edit = format!("//section[@aria-label='{card}']//button[@role='tab'][normalize-space()='Edit']");
-            driver.query(By::XPath(edit)).first().await?.click().await?;
+            locate(driver, By::XPath(edit)).click().await?;
         }
         WebDriverResult::Ok(())
     };
     let (text, price) = ("[aria-label='Edit Text']", "section[aria-label=Price] .field input");
     let first = driver.window().await?;
     open().await?;
-    driver.find(By::Css(text)).await?.send_keys(" First.").await?;
+    locate(driver, By::Css(text)).send_keys(" First.").await?;
     wait_for_text(driver, "with your edit").await;
     let second = driver.new_tab().await?;
     driver.switch_to_window(second).await?;
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(driver, "with your edit").await;
     open().await?;
-    driver.find(By::Css(text)).await?.send_keys(" Second.").await?;
-    driver.find(By::Css(price)).await?.send_keys("5").await?;
+    locate(driver, By::Css(text)).send_keys(" Second.").await?;
+    locate(driver, By::Css(price)).send_keys("5").await?;
     driver.switch_to_window(first).await?;
     for (css, expected) in [(text, "The original. First. Second."), (price, "205")] {
         eventually(&format!("{css} holds {expected}"), async || {
@@ -300,9 +301,9 @@ async fn an_open_form_shows_what_another_tab_has_typed() -> BrowserResult<()> {
         .await;
     }
     // The form's JSON tab follows too.
-    button(driver, "JSON").await?.click().await?;
+    button(driver, "JSON").click().await?;
     driver.switch_to_window(driver.windows().await?.remove(1)).await?;
-    driver.find(By::Css(price)).await?.send_keys("0").await?;
+    locate(driver, By::Css(price)).send_keys("0").await?;
     driver.switch_to_window(driver.windows().await?.remove(0)).await?;
     eventually("the JSON follows", async || {
         (driver.find(By::Css("section[aria-label=Price] textarea")).await.ok()?.value().await.ok()?? == "2050")

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use tests::locator::locate;
 use tests::pages::{Login, button, link, stored, wait_for_text, wait_for_title};
 use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -72,7 +73,7 @@ async fn saving_a_flow_keeps_caret_scroll_and_undo() -> BrowserResult<()> {
     let driver = &browser.driver;
     log_in(&browser, &server, "dana").await?;
     open(driver, &server).await?;
-    let digest = async || driver.find(By::Css(".flow-head .facts code")).await?.text().await;
+    let digest = async || locate(driver, By::Css(".flow-head .facts code")).text().await;
     let (first, before) = (digest().await?, of_editor(driver, "area.mark = 'the same'; return area.value").await);
     place_caret(driver, "# Line 90.").await;
     type_in(driver, "# Typed.").await?;
@@ -104,7 +105,7 @@ async fn saving_a_flow_keeps_caret_scroll_and_undo() -> BrowserResult<()> {
 
     // Another version is loaded, and so is the newest after that.
     for (version, typed) in [("2", true), ("3", false)] {
-        driver.find(By::Css(format!("select.version option[value='{version}']"))).await?.click().await?;
+        locate(driver, By::Css(format!("select.version option[value='{version}']"))).click().await?;
         eventually("the version is shown", async || {
             let shown = of_editor(driver, "return [area.value.includes('# Typed.'), area.mark ?? null]").await;
             (shown == json!([typed, null])).then_some(())
@@ -163,10 +164,10 @@ async fn a_draft_of_a_flow_belongs_to_who_wrote_it() -> BrowserResult<()> {
     open(driver, &server).await?;
     wait_for_text(driver, "Restored unsaved changes").await;
     assert_eq!(of_editor(driver, says).await, true);
-    driver.find(By::Css(".who")).await?.click().await?;
-    button(driver, "Log out").await?.click().await?;
+    locate(driver, By::Css(".who")).click().await?;
+    button(driver, "Log out").click().await?;
     wait_for_text(driver, "1 draft. Log out again").await;
-    button(driver, "Log out").await?.click().await?;
+    button(driver, "Log out").click().await?;
     wait_for_title(driver, "Log in · Countersign").await;
     assert!(!is_kept(driver, "dana").await, "nothing of hers is left at this browser");
     browser.quit().await;
@@ -204,7 +205,7 @@ async fn two_tabs_and_two_versions_do_not_overwrite_each_other() -> BrowserResul
         (of_editor(driver, kept).await == 2).then_some(())
     })
     .await;
-    driver.find(By::LinkText("version 1")).await?.click().await?;
+    locate(driver, By::LinkText("version 1")).click().await?;
     eventually("what was typed for version 1 is shown", async || {
         (of_editor(driver, "return area.value.includes('Of the second tab')").await == true).then_some(())
     })

@@ -3,6 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
 use tests::BrowserResult;
+use tests::locator::locate;
 use tests::pages::{button, field, send_now, wait_for_text};
 use tests::reviewing::{Desk, decide, pending, text_of};
 use thirtyfour::prelude::*;
@@ -40,13 +41,13 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
     let card = text_of(&ana.driver, "section.action").await;
     assert!(card.contains("final output") && card.contains("is returned if you approve"), "{card}");
     assert!(!card.contains("Respond"), "nobody would hear it: {card}");
-    button(&ana.driver, "Edit output").await?.click().await?;
-    let reply = field(&ana.driver, "reply").await?;
+    button(&ana.driver, "Edit output").click().await?;
+    let reply = field(&ana.driver, "reply");
     reply.send_keys(Key::Control + "a").await?;
     reply.send_keys("Dearest Ann, it was a mistake.").await?;
     reply.send_keys(Key::Tab).await?;
     wait_for_text(&ana.driver, "is returned with your output").await;
-    button(&ana.driver, "Approve the output with your edit").await?.click().await?;
+    button(&ana.driver, "Approve the output with your edit").click().await?;
     wait_for_text(&ana.driver, "approved with changed output").await;
     ana.driver.goto(format!("{}/runs/{}", server.base, review.run_id.expect("a run"))).await?;
     wait_for_text(&ana.driver, "Dearest Ann, it was a mistake.").await;
@@ -60,8 +61,8 @@ async fn words_beside_the_rejection_of_an_agent_are_its_reason_since_nobody_is_i
     let Desk { server, ana, review, browser, .. } = Desk::open(&[ANSWER], "answer").await?;
     let driver = &browser.driver;
     let words = "I have called Ann myself.";
-    driver.query(By::Css(".say textarea")).first().await?.send_keys(words).await?;
-    button(driver, "Reject billing").await?.click().await?;
+    locate(driver, By::Css(".say textarea")).send_keys(words).await?;
+    button(driver, "Reject billing").click().await?;
     send_now(driver).await;
     wait_for_text(driver, "rejected billing").await;
     let over = ana.review(review.id).await.expect("the review");

@@ -4,6 +4,7 @@ use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
 use shared::review::Review;
 use tests::BrowserResult;
+use tests::locator::locate;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, text_of};
 use thirtyfour::prelude::*;
@@ -43,7 +44,7 @@ async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -
     assert!(card.contains("blocked, did not run") && !card.contains("would b"), "{card}");
     assert!(!card.contains("will be sent"), "nothing was: {card}");
     wait_for_text(&ana.driver, "Blocked by code-safety, though").await;
-    let bar = ana.driver.find(By::Css(".decide .banner.stop")).await?.text().await?;
+    let bar = locate(&ana.driver, By::Css(".decide .banner.stop")).text().await?;
     assert!(bar.contains("tom approved") && bar.contains("(rm -rf)"), "{bar}");
     ana.quit().await;
     Ok(())
@@ -56,8 +57,8 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     );
     let Desk { server, tom, review, browser: ana, .. } =
         Desk::open(&[&SHELL.replace("COMMAND", "ls"), &note], "shell").await?;
-    button(&ana.driver, "Edit arguments").await?.click().await?;
-    let text = field(&ana.driver, "text").await?;
+    button(&ana.driver, "Edit arguments").click().await?;
+    let text = field(&ana.driver, "text");
     text.send_keys(Key::Control + "a").await?;
     text.send_keys("rm -rf /").await?;
     let card = text_of(&ana.driver, "section.action").await;
@@ -66,7 +67,7 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
     let card = text_of(&ana.driver, "section.action").await;
     assert!(card.contains("would be blocked") && !card.contains("runs"), "{card}");
-    let text = field(&ana.driver, "text").await?;
+    let text = field(&ana.driver, "text");
     text.send_keys(Key::Control + "a").await?;
     text.send_keys("rm -rf ./build").await?;
     text.send_keys(Key::Tab).await?;
@@ -80,13 +81,13 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     ana.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(&ana.driver, "The original.").await;
     edit_text(&ana.driver, " About a falcon.").await?;
-    field(&ana.driver, "Edit Text").await?.send_keys(Key::Tab).await?;
+    field(&ana.driver, "Edit Text").send_keys(Key::Tab).await?;
     wait_for_text(&ana.driver, "names would block this: Leave the name out.").await;
     // The refusal is shown at the field, which is opened for changes.
-    button(&ana.driver, "Read").await?.click().await?;
-    button(&ana.driver, "Send it, with your edit").await?.click().await?;
+    button(&ana.driver, "Read").click().await?;
+    button(&ana.driver, "Send it, with your edit").click().await?;
     wait_for_text(&ana.driver, "names: Leave the name out.").await;
-    let field = field(&ana.driver, "Edit Text").await?;
+    let field = field(&ana.driver, "Edit Text");
     assert_eq!(field.attr("aria-invalid").await?.as_deref(), Some("true"));
     let focused = ana.driver.active_element().await?;
     assert_eq!(focused.attr("aria-label").await?.as_deref(), Some("Edit Text"));
@@ -106,12 +107,12 @@ async fn a_late_answer_says_nothing_of_what_was_typed_since() -> BrowserResult<(
     let driver = &browser.driver;
     browser.hold(Some("POST .*/check")).await?;
     edit_text(driver, " About a bird.").await?;
-    field(driver, "Edit Text").await?.send_keys(Key::Tab).await?;
+    field(driver, "Edit Text").send_keys(Key::Tab).await?;
     browser.held().await;
     browser.hold(None).await?;
-    field(driver, "Edit Text").await?.send_keys(Key::Control + Key::End).await?;
-    field(driver, "Edit Text").await?.send_keys(" About a falcon.").await?;
-    field(driver, "Edit Text").await?.send_keys(Key::Tab).await?;
+    field(driver, "Edit Text").send_keys(Key::Control + Key::End).await?;
+    field(driver, "Edit Text").send_keys(" About a falcon.").await?;
+    field(driver, "Edit Text").send_keys(Key::Tab).await?;
     wait_for_text(driver, "names would block this: Leave the name out.").await;
     browser.release(true).await?;
     let drawn = "const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done(true)), 200)";

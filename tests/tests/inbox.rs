@@ -7,6 +7,7 @@ use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::inbox::ReviewOrder;
 use shared::review::Review;
+use tests::locator::locate;
 use tests::pages::{Inbox, Login, button, button_starting, field, wait_for_path, wait_for_text, wait_for_title};
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -153,7 +154,7 @@ async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> Browser
     let driver = &browser.driver;
 
     // The search finds reviews that were never loaded, by words of their content.
-    field(driver, "Search the inbox").await?.send_keys("text needle").await?;
+    field(driver, "Search the inbox").send_keys("text needle").await?;
     wait_for_path(driver, "/inbox?q=text%20needle").await;
     let needle = queue(&ana, &ReviewQuery { q: Some("needle".to_owned()), ..ReviewQuery::default() }).await;
     assert_eq!(needle.len(), 1);
@@ -178,17 +179,17 @@ async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> Browser
         })
         .await;
     }
-    button_starting(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").click().await?;
     wait_for_path(driver, "/inbox?severity=critical").await;
     let grave = ReviewQuery { flow: Some("grave".to_owned()), ..ReviewQuery::default() };
     wait_for_rows(driver, &queue(&ana, &grave).await).await;
-    driver.find(By::Css("[aria-controls=filters]")).await?.click().await?;
+    locate(driver, By::Css("[aria-controls=filters]")).click().await?;
     let flow = driver.query(By::XPath("//label[contains(., 'Flow')]/select")).first().await?;
     assert!(flow.text().await?.contains("grave (2)") && !flow.text().await?.contains("ask"), "{}", flow.text().await?);
-    button_starting(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").click().await?;
     wait_for_path(driver, "/inbox").await;
     eventually("flows are counted", async || flow.text().await.ok()?.contains("legal (3)").then_some(())).await;
-    let ages = driver.find(By::XPath("//label[contains(., 'Any age')]/select")).await?.text().await?;
+    let ages = locate(driver, By::XPath("//label[contains(., 'Any age')]/select")).text().await?;
     assert!(["Over an hour old (0)", "Over a week old (0)"].iter().all(|age| ages.contains(age)), "{ages}");
     flow.send_keys("legal").await?;
     wait_for_path(driver, "/inbox?flow=legal").await;
@@ -218,7 +219,7 @@ async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> BrowserRe
     ask(&admin, "urgent", ["a spark".to_owned()]).await;
     wait_for_text(driver, "1 more urgent").await;
     assert_eq!(value(driver, &first).await, before);
-    button(driver, "1 more urgent").await?.click().await?;
+    button(driver, "1 more urgent").click().await?;
     let room = "const rows = document.querySelector('.rows'); return rows.scrollHeight - rows.clientHeight";
     eventually("nothing is left to scroll", async || (value(driver, room).await == 0).then_some(())).await;
     let spark = queue(&admin, &ReviewQuery::default()).await[0].run_id.expect("a run");
@@ -249,7 +250,7 @@ async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> BrowserRe
     assert_eq!(value(driver, mine).await, "Mine 86", "as soon as the heading says it");
     assert_eq!(value(driver, &place).await, before);
     assert_eq!(value(driver, "return document.activeElement.id").await, json!(format!("row-{}", all[18].id)));
-    button(driver, "5 more urgent").await?.click().await?;
+    button(driver, "5 more urgent").click().await?;
     let now = queue(&admin, &ReviewQuery::default()).await;
     eventually("the most urgent is in sight, and a row has the focus", async || {
         let row = driver.find(By::Id(format!("row-{}", now[0].id))).await.ok()?;
@@ -289,7 +290,7 @@ async fn rights_are_felt_at_once_and_take_no_draft_away() -> BrowserResult<()> {
     let driver = &browser.driver;
     wait_for_text(driver, "2 pending").await;
     Inbox(driver).open_card(&review.title).await?;
-    button(driver, "Edit").await?.click().await?;
+    button(driver, "Edit").click().await?;
     let text = field(driver, "Edit Text").await?;
     text.send_keys(" Of Ana.").await?;
 
@@ -338,7 +339,7 @@ async fn an_older_answer_never_replaces_a_newer_one_and_a_failure_is_told() -> B
         json!(refused)
     );
     driver.execute(patch, Vec::new()).await?;
-    let search = field(driver, "Search the inbox").await?;
+    let search = field(driver, "Search the inbox");
     search.send_keys("slow").await?;
     eventually("the slow answer is on its way", async || {
         value(driver, "return !!window.answer").await.as_bool().filter(|is| *is)
@@ -357,13 +358,13 @@ async fn an_older_answer_never_replaces_a_newer_one_and_a_failure_is_told() -> B
     wait_for_rows(driver, &quick).await;
 
     driver.execute("window.fail = 1", Vec::new()).await?;
-    button_starting(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").click().await?;
     wait_for_text(driver, "The inbox could not be loaded").await;
     wait_for_text(driver, "Come back in 2 s.").await;
     driver.execute("window.fail = 0", Vec::new()).await?;
-    button(driver, "Try again").await?.click().await?;
+    button(driver, "Try again").click().await?;
     wait_for_text(driver, "No matches").await;
-    button(driver, "Show all").await?.click().await?;
+    button(driver, "Show all").click().await?;
     wait_for_path(driver, "/inbox").await;
     eventually("all rows are there", async || (rows(driver).await.len() == 2).then_some(())).await;
     browser.quit().await;
@@ -383,14 +384,14 @@ async fn on_a_phone_a_linked_filter_is_shown_and_one_comes_back_to_it() -> Brows
     driver.goto(format!("{}/inbox?severity=critical", server.base)).await?;
     let grave = queue(&admin, &ReviewQuery { flow: Some("grave".to_owned()), ..ReviewQuery::default() }).await;
     wait_for_rows(driver, &grave).await;
-    driver.find(By::Css("[aria-controls=filters]")).await?.click().await?;
+    locate(driver, By::Css("[aria-controls=filters]")).click().await?;
     driver.query(By::Css("#filters select")).and_displayed().first().await?;
     let wide = "return document.documentElement.scrollWidth > innerWidth || \
                 document.querySelector('.list').scrollWidth > innerWidth";
     assert_eq!(value(driver, wide).await, json!(false), "nothing is wider than the phone");
     Inbox(driver).open_card(&grave[1].title).await?;
     wait_for_path(driver, &format!("/reviews/{}?severity=critical", grave[1].id)).await;
-    driver.query(By::Css(".read .back")).and_displayed().first().await?.click().await?;
+    locate(driver, By::Css(".read .back")).usable().click().await?;
     wait_for_path(driver, "/inbox?severity=critical").await;
     wait_for_rows(driver, &grave).await;
     browser.quit().await;

@@ -5,6 +5,7 @@ use serde_json::json;
 use shared::api::UserPatch;
 use shared::error::{Code, Problem};
 use tests::device::Screen;
+use tests::locator::locate;
 use tests::pages::{
     Inbox, Login, button, button_starting, field, hold_the_next_decision, send_now, stored, wait_for_path,
     wait_for_text,
@@ -62,13 +63,13 @@ async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> 
     browser.is_readable("unreadable", &SCREENS).await;
     // On a phone, where the list is not beside the review, a button leads back to it.
     browser.screen(390, 844).await;
-    button(driver, "Back to the list").await?.click().await?;
+    button(driver, "Back to the list").click().await?;
     wait_for_text(driver, "The inbox could not be loaded").await;
     driver.back().await?;
     wait_for_text(driver, "The review could not be loaded").await;
     browser.screen(1440, 900).await;
     driver.execute("window.fail = null; sessionStorage.clear()", Vec::new()).await?;
-    driver.query(By::Css(".read .failed button")).first().await?.click().await?;
+    locate(driver, By::Css(".read .failed button")).click().await?;
     wait_for_text(driver, "The original.").await;
     // The list is loaded without a click once the browser reports that it is online again.
     driver.execute("dispatchEvent(new Event('online'))", Vec::new()).await?;
@@ -85,7 +86,7 @@ async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> 
     browser.screen(1440, 900).await;
     assert!(text_of(driver, ".acts").await.contains("with your edit"), "what was typed is kept");
     driver.execute("window.fail = null", Vec::new()).await?;
-    driver.query(By::Css(".partly button")).first().await?.click().await?;
+    locate(driver, By::Css(".partly button")).click().await?;
     eventually("it is up to date", async || driver.find_all(By::Css(".partly")).await.ok()?.is_empty().then_some(()))
         .await;
     browser.quit().await;
@@ -116,7 +117,7 @@ async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once()
     wait_for_text(driver, "You are connected again. Send your decision now?").await;
     browser.is_readable("connected-unsent", &SCREENS).await;
     browser.screen(1440, 900).await;
-    button(driver, "Send").await?.click().await?;
+    button(driver, "Send").click().await?;
     wait_for_text(driver, "Decided.").await;
     assert!(!text_of(driver, ".head").await.contains("Claim"), "there is nothing left to work on");
     browser.is_readable("decided", &SCREENS).await;
@@ -171,8 +172,8 @@ async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<(
     browser.is_readable("unsent-elsewhere", &SCREENS).await;
     browser.screen(1440, 900).await;
     driver.execute("sessionStorage.clear()", Vec::new()).await?;
-    driver.query(By::Css(".status-strip a")).first().await?.click().await?;
-    button(driver, "Send").await?.click().await?;
+    locate(driver, By::Css(".status-strip a")).click().await?;
+    button(driver, "Send").click().await?;
     wait_for_text(driver, "Decided.").await;
     assert_eq!(ana.review(review.id).await.expect("the review").decisions.len(), 1);
     assert_eq!(stored(driver, "decision.ana/").await?, 0, "it is settled");
@@ -197,7 +198,7 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
     wait_for_text(driver, "Undo").await;
     decide(&tom, &review, choose("stop"), json!({})).await;
     wait_for_text(driver, "What you wrote was not sent").await;
-    driver.find(By::Css("details.unsent > summary")).await?.click().await?;
+    locate(driver, By::Css("details.unsent > summary")).click().await?;
     wait_for_text(driver, TYPED.trim()).await;
     browser.is_readable("second", &SCREENS).await;
     browser.screen(1440, 900).await;
@@ -270,8 +271,8 @@ async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> BrowserResult
     wait_for_text(driver, "This has changed since revision 1, which you were reading.").await;
     browser.is_readable("changed", &SCREENS).await;
     browser.screen(1440, 900).await;
-    button(driver, "I have seen it").await?.click().await?;
-    button(driver, "Your changes").await?.click().await?;
+    button(driver, "I have seen it").click().await?;
+    button(driver, "Your changes").click().await?;
     wait_for_text(driver, "With more").await;
     browser.is_readable("changed-seen", &SCREENS).await;
     browser.quit().await;
@@ -284,14 +285,14 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
     wait_for_text(driver, "with your edit").await;
-    field(driver, "Comment for the other reviewers").await?.send_keys("Who has read it?").await?;
-    driver.find(By::Css(".say textarea")).await?.send_keys("Better so.").await?;
+    field(driver, "Comment for the other reviewers").send_keys("Who has read it?").await?;
+    locate(driver, By::Css(".say textarea")).send_keys("Better so.").await?;
     let here = driver.current_url().await?;
 
     // The next request is the first that gets 401. The page receives another 401 only after the new login.
     driver.delete_all_cookies().await?;
     driver.execute(HOLD_REFUSED_FACETS, vec![]).await?;
-    button_starting(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").click().await?;
     wait_for_text(driver, "Your session has ended.").await;
     browser.is_readable("session-ended", &SCREENS).await;
     browser.screen(1440, 900).await;
@@ -301,7 +302,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     // The counts of the list before may have been requested as well, if they were due just then.
     assert!(driver.execute("return held.map(release => release()).length", vec![]).await?.convert::<u32>()? > 0);
     assert_eq!(driver.current_url().await?.path(), here.path());
-    let comment = field(driver, "Comment for the other reviewers").await?;
+    let comment = field(driver, "Comment for the other reviewers");
     assert_eq!(comment.value().await?.as_deref(), Some("Who has read it?"));
     browser.is_readable("session-again", &SCREENS).await;
     browser.screen(1440, 900).await;
@@ -314,7 +315,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     wait_for_text(driver, "Your session ended before this was sent.").await;
     browser.is_readable("session-unsent", &SCREENS).await;
     browser.screen(1440, 900).await;
-    button(driver, "Send again").await?.click().await?;
+    button(driver, "Send again").click().await?;
     wait_for_text(driver, "Decided.").await;
     let over = tom.review(review.id).await.expect("the review");
     let [decision] = over.decisions.as_slice() else { panic!("one decision: {:?}", over.decisions) };
@@ -334,12 +335,12 @@ async fn a_session_that_ends_takes_no_form_away() -> BrowserResult<()> {
     let run = launch(&server, "release-notes", json!({})).await;
     let again = async |press: &str| {
         driver.delete_all_cookies().await?;
-        button(driver, press).await?.click().await?;
+        button(driver, press).click().await?;
         Login(driver).log_in_again().await
     };
 
     driver.goto(format!("{}/flows/note", server.base)).await?;
-    let text = field(driver, "text").await?;
+    let text = field(driver, "text");
     text.clear().await?;
     text.send_keys("A text for Monday.").await?;
     again("Start the run").await?;
@@ -351,36 +352,36 @@ async fn a_session_that_ends_takes_no_form_away() -> BrowserResult<()> {
         .await;
     };
     kept("text", "A text for Monday.").await;
-    button(driver, "Clear the form").await?.click().await?;
+    button(driver, "Clear the form").click().await?;
     kept("text", "The original.").await;
-    field(driver, "text").await?.send_keys(" Shorter.").await?;
-    button(driver, "Start the run").await?.click().await?;
+    field(driver, "text").send_keys(" Shorter.").await?;
+    button(driver, "Start the run").click().await?;
     wait_for_text(driver, "started by").await;
     driver.goto(format!("{}/flows/note", server.base)).await?;
     kept("text", "The original.").await;
 
     driver.goto(format!("{}/runs/{run}", server.base)).await?;
-    button(driver, "Feedback").await?.click().await?;
-    field(driver, "your feedback").await?.send_keys("Too long.").await?;
+    button(driver, "Feedback").click().await?;
+    field(driver, "your feedback").send_keys("Too long.").await?;
     again("Give feedback").await?;
-    button(driver, "Feedback").await?.click().await?;
+    button(driver, "Feedback").click().await?;
     kept("your feedback", "Too long.").await;
-    button(driver, "Give feedback").await?.click().await?;
+    button(driver, "Give feedback").click().await?;
     wait_for_text(driver, "The feedback was recorded.").await;
 
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    button(driver, "Delegate").await?.click().await?;
+    button(driver, "Delegate").click().await?;
     let choose_tom = async || {
         let tom = "//select[@aria-label='Who decides instead']/option[@value='tom']";
-        driver.query(By::XPath(tom)).first().await?.click().await
+        locate(driver, By::XPath(tom)).click().await
     };
     choose_tom().await?;
     driver.delete_all_cookies().await?;
-    driver.query(By::Css("dialog[open] .actions button")).first().await?.click().await?;
+    locate(driver, By::Css("dialog[open] .actions button")).click().await?;
     Login(driver).log_in_again().await?;
-    button(driver, "Delegate").await?.click().await?;
+    button(driver, "Delegate").click().await?;
     kept("Who decides instead", "tom").await;
-    driver.query(By::Css("dialog[open] .actions button")).first().await?.click().await?;
+    locate(driver, By::Css("dialog[open] .actions button")).click().await?;
     eventually("tom has it", async || {
         let now = tom.review(review.id).await.ok()?;
         (now.delegations.len() == 1).then_some(())

@@ -1,6 +1,7 @@
 //! What is shown while something else is loading is not taken for the answer.
 
 use serde_json::{Value, json};
+use tests::locator::locate;
 use tests::pages::{button, button_starting, wait_for_text};
 use tests::reviewing::{Desk, NOTE};
 use tests::{BrowserResult, eventually};
@@ -24,7 +25,7 @@ async fn nothing_is_said_of_a_filter_before_it_is_answered() -> BrowserResult<()
     wait_for_text(driver, "No matches").await;
     wait_for_text(driver, "0 of 1 pending").await;
     browser.hold(Some("GET /api/v1/reviews")).await?;
-    button(driver, "Show all").await?.click().await?;
+    button(driver, "Show all").click().await?;
     browser.held().await;
     let list = "const list = document.querySelector('.list'); \
                 return [list.ariaBusy, !!list.querySelector('[aria-label=Loading]'), list.innerText.includes('Nothing')]";
@@ -35,7 +36,7 @@ async fn nothing_is_said_of_a_filter_before_it_is_answered() -> BrowserResult<()
     // Counts of the filter before do not stand in for those that could not be loaded.
     becomes(driver, "return document.querySelectorAll('.chip .count').length", json!(4)).await;
     browser.hold(Some("GET /api/v1/reviews/facets")).await?;
-    button_starting(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").click().await?;
     wait_for_text(driver, "No matches").await;
     assert!(!value(driver, "return document.querySelector('h1').innerText").await.to_string().contains(" of "));
     browser.release(false).await?;
@@ -54,7 +55,7 @@ async fn figures_of_the_range_before_are_marked_and_can_be_refreshed() -> Browse
     becomes(driver, busy, json!("false")).await;
     browser.hold(Some("GET /api/v1/statistics")).await?;
     for css in [".insights .chip[aria-pressed=false]", ".insights [aria-label=Refresh]"] {
-        driver.find(By::Css(css)).await?.click().await?;
+        locate(driver, By::Css(css)).click().await?;
         becomes(driver, busy, json!("true")).await;
         // The plots, and the table.
         for _ in 0..2 {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
+use tests::locator::locate;
 use tests::pages::{button, field, send_now, stored, wait_for_text, wait_for_title, wait_until_drawn};
 use tests::reviewing::{Desk, NOTE, press_key, text_of};
 use tests::{BrowserResult, Server, eventually};
@@ -41,7 +42,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
     // The option's key only opens the form. Sending it incomplete sends nothing.
     press_key(driver, "2").await?;
     field(driver, "instructions").await?;
-    button(driver, "Delegate it").await?.click().await?;
+    button(driver, "Delegate it").click().await?;
     wait_for_text(driver, "Check the fields marked above. Nothing was sent.").await;
     assert_eq!(text_of(driver, ".option-form").await.matches("This is required.").count(), 2);
     browser.screen(390, 844).await;
@@ -50,9 +51,9 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
     browser.screen(1440, 900).await;
 
     // Mistakes that only the server finds are shown at the field too, and a reload keeps the draft.
-    driver.find(By::XPath("//label[contains(@class, 'radio')][contains(., 'editor')]")).await?.click().await?;
-    field(driver, "instructions").await?.send_keys("Shorter.").await?;
-    button(driver, "Delegate it").await?.click().await?;
+    locate(driver, By::XPath("//label[contains(@class, 'radio')][contains(., 'editor')]")).click().await?;
+    field(driver, "instructions").send_keys("Shorter.").await?;
+    button(driver, "Delegate it").click().await?;
     send_now(driver).await;
     eventually("it is said at its field", async || {
         let said = driver.find(By::XPath("//div[contains(@class, 'bad')][contains(., 'Instructions')]")).await.ok()?;
@@ -65,7 +66,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
     })
     .await;
     driver.refresh().await?;
-    let instructions = field(driver, "instructions").await?;
+    let instructions = field(driver, "instructions");
     assert_eq!(instructions.value().await?.as_deref(), Some("Shorter."));
 
     instructions.send_keys(" By half.").await?;
@@ -100,7 +101,7 @@ async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserR
     offer(&server, &review, &json!([{ "id": "later", "kind": "accept", "label": "Later", "fields": fields }]));
     let driver = &browser.driver;
     driver.refresh().await?;
-    button(driver, "Later…").await?.click().await?;
+    button(driver, "Later…").click().await?;
     let holds = async || -> BrowserResult<[Option<String>; 2]> {
         Ok([field(driver, "reason").await?.value().await?, field(driver, "days").await?.value().await?])
     };
@@ -108,19 +109,19 @@ async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserR
     assert_eq!(holds().await?, now("Not now.", "3"));
     driver.execute(ANOTHER_DRAFT, Vec::new()).await?;
     assert_eq!(holds().await?, now("Not now.", "3"), "the defaults are shown, as they would be sent");
-    field(driver, "days").await?.send_keys(".").await?;
+    field(driver, "days").send_keys(".").await?;
     driver.execute(ANOTHER_DRAFT, Vec::new()).await?;
     assert_eq!(holds().await?, now("Not now.", "3."), "what is half typed stays");
 
     for name in ["reason", "days"] {
-        field(driver, name).await?.send_keys(Key::Control + "a").await?;
-        field(driver, name).await?.send_keys(Key::Backspace).await?;
+        field(driver, name).send_keys(Key::Control + "a").await?;
+        field(driver, name).send_keys(Key::Backspace).await?;
     }
     let is_kept = async || (stored(driver, "draft.ana/review/").await.ok()? > 0).then_some(());
     eventually("the draft is kept", is_kept).await;
     driver.refresh().await?;
     eventually("it is still empty", async || (holds().await.ok()? == now("", "")).then_some(())).await;
-    button(driver, "Later").await?.click().await?;
+    button(driver, "Later").click().await?;
     send_now(driver).await;
     wait_for_text(driver, "Decided.").await;
     let over = ana.review(review.id).await.expect("it is there");
@@ -144,11 +145,11 @@ async fn an_answer_that_may_be_left_out_is_sent_only_once_it_is_begun() -> Brows
     offer(&server, &review, &json!([{ "id": "take", "kind": "accept", "label": "Take over", "fields": fields }]));
     let driver = &browser.driver;
     driver.refresh().await?;
-    button(driver, "Take over…").await?.click().await?;
-    field(driver, "instructions").await?.send_keys("I call them.").await?;
-    let choice = async |label: &str| {
+    button(driver, "Take over…").click().await?;
+    field(driver, "instructions").send_keys("I call them.").await?;
+    let choice = |label: &str| {
         let radio = format!("//label[contains(@class, 'radio')][normalize-space()='{label}']");
-        driver.query(By::XPath(radio)).and_displayed().first().await
+        locate(driver, By::XPath(radio)).usable()
     };
     let chosen = "return [...document.querySelectorAll('.option-form .radio')] \
         .filter(radio => radio.querySelector('input').checked).map(radio => radio.textContent.trim())";
@@ -158,13 +159,13 @@ async fn an_answer_that_may_be_left_out_is_sent_only_once_it_is_begun() -> Brows
     };
     is_chosen("Not set").await;
     // Who has begun the answer must complete it, or take it back.
-    choice("No").await?.click().await?;
-    button(driver, "Take over").await?.click().await?;
+    choice("No").click().await?;
+    button(driver, "Take over").click().await?;
     wait_for_text(driver, "Check the fields marked above. Nothing was sent.").await;
     assert_eq!(text_of(driver, ".option-form").await.matches("This is required.").count(), 1);
-    choice("Not set").await?.click().await?;
+    choice("Not set").click().await?;
     is_chosen("Not set").await;
-    button(driver, "Take over").await?.click().await?;
+    button(driver, "Take over").click().await?;
     send_now(driver).await;
     wait_for_text(driver, "Decided.").await;
     let over = ana.review(review.id).await.expect("it is there");
@@ -220,25 +221,25 @@ async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_firs
     // With reduced motion, the page jumps there at once.
     let count = "window.moves = 0; document.querySelector('.read').addEventListener('scroll', () => window.moves++)";
     driver.execute(count, Vec::new()).await?;
-    button(driver, "Later…").await?.click().await?;
+    button(driver, "Later…").click().await?;
     let first = comes_into_view("the form of the option").await?;
     assert_eq!(first.id().await?, field(driver, "reason").await?.id().await?);
     wait_until_drawn(driver).await?;
     assert_eq!(driver.execute("return window.moves", Vec::new()).await?.convert::<u32>()?, 1);
-    button(driver, "Back to the options").await?.click().await?;
+    button(driver, "Back to the options").click().await?;
 
     // Otherwise it scrolls there smoothly.
     driver.cdp().send_raw("Emulation.setEmulatedMedia", json!({ "features": [] })).await?;
     driver.execute("document.querySelector('.read > .body').scrollTop = 200", Vec::new()).await?;
-    button(driver, "Later…").await?.click().await?;
+    button(driver, "Later…").click().await?;
     comes_into_view("the form of the option").await?;
-    button(driver, "Back to the options").await?.click().await?;
+    button(driver, "Back to the options").click().await?;
 
     // A note that must be filled in, and a dialog.
-    button(driver, "Shorter").await?.click().await?;
+    button(driver, "Shorter").click().await?;
     let note = comes_into_view("the note").await?;
     assert_eq!(note.attr("aria-invalid").await?.as_deref(), Some("true"));
-    button(driver, "Delegate").await?.click().await?;
+    button(driver, "Delegate").click().await?;
     let who = comes_into_view("the dialog").await?;
     assert_eq!(who.attr("aria-label").await?.as_deref(), Some("Who decides instead"));
     browser.quit().await;
@@ -253,11 +254,11 @@ async fn on_a_phone_escape_closes_a_form_or_a_menu_and_not_the_review_below() ->
     let driver = &browser.driver;
     browser.screen(390, 844).await;
     driver.refresh().await?;
-    button(driver, "Later…").await?.click().await?;
-    field(driver, "reason").await?.send_keys(Key::Escape).await?;
+    button(driver, "Later…").click().await?;
+    field(driver, "reason").send_keys(Key::Escape).await?;
     button(driver, "Later…").await?;
-    driver.find(By::Css(".who")).await?.click().await?;
-    button(driver, "Log out").await?.send_keys(Key::Escape).await?;
+    locate(driver, By::Css(".who")).click().await?;
+    button(driver, "Log out").send_keys(Key::Escape).await?;
     eventually("the menu is closed", async || {
         driver.find_all(By::Css("#account")).await.ok()?.is_empty().then_some(())
     })

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use shared::notification::Notifications;
+use tests::locator::locate;
 use tests::pages::{Login, button, field, wait_for_text};
 use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -27,15 +28,15 @@ async fn a_member_id_is_saved_without_undoing_what_the_person_has_changed_meanwh
     let driver = &browser.driver;
     let edit = driver.query(By::Css("button[aria-label='Edit ana']")).and_displayed().first().await?;
     edit.click().await?;
-    driver.query(By::XPath("//dialog[@open]//summary[contains(., 'Slack')]")).first().await?.click().await?;
-    let member = field(driver, "member id").await?;
+    locate(driver, By::XPath("//dialog[@open]//summary[contains(., 'Slack')]")).click().await?;
+    let member = field(driver, "member id");
 
     let rules = json!([{ "channel": "slack", "events": ["review.requested"], "severities": ["critical"] }]);
     let now = ana.notifications(None).await.expect("her settings");
     let changed = Notifications { rules: serde_json::from_value(rules).expect("rules"), ..now };
     let changed = ana.choose_notifications(None, &changed).await.expect("she changes them");
     member.send_keys("U024BE7LH").await?;
-    button(driver, "Save").await?.click().await?;
+    button(driver, "Save").click().await?;
     wait_for_text(driver, "ana is saved.").await;
     let expected = Notifications { slack_user_id: Some("U024BE7LH".to_owned()), ..changed };
     assert_eq!(ana.notifications(None).await.expect("her settings"), expected);
@@ -51,12 +52,12 @@ async fn the_dialog_says_once_the_token_is_created() -> BrowserResult<()> {
     wait_for_text(driver, "You have no tokens").await;
     let title = async || driver.find(By::Css("dialog[open] h2")).await.ok()?.text().await.ok();
     let says = async |words: &str| eventually(words, async || (title().await? == words).then_some(())).await;
-    driver.query(By::Css(".page > header .b.primary")).and_displayed().first().await?.click().await?;
+    locate(driver, By::Css(".page > header .b.primary")).usable().click().await?;
     says("Create token").await;
-    field(driver, "what is it for?").await?.send_keys("nightly import").await?;
+    field(driver, "what is it for?").send_keys("nightly import").await?;
     // The secret is shown only once, so the dialog stays until it is there.
     browser.hold(Some("POST .*/tokens")).await?;
-    driver.query(By::Css("dialog[open] .actions .b.primary")).and_displayed().first().await?.click().await?;
+    locate(driver, By::Css("dialog[open] .actions .b.primary")).usable().click().await?;
     browser.held().await;
     for _ in 0..2 {
         driver.active_element().await?.send_keys(Key::Escape).await?;
@@ -64,8 +65,8 @@ async fn the_dialog_says_once_the_token_is_created() -> BrowserResult<()> {
     says("Create token").await;
     browser.release(true).await?;
     says("Token created").await;
-    button(driver, "Done").await?.click().await?;
-    driver.query(By::Css(".page > header .b.primary")).and_displayed().first().await?.click().await?;
+    button(driver, "Done").click().await?;
+    locate(driver, By::Css(".page > header .b.primary")).usable().click().await?;
     says("Create token").await;
     browser.quit().await;
     Ok(())
@@ -78,13 +79,13 @@ async fn the_second_factor_of_another_person_is_removed_once_that_is_confirmed()
     let browser = opened(&server, "/people").await?;
     let driver = &browser.driver;
     browser.hold(Some("DELETE .*/totp")).await?;
-    driver.query(By::Css("button[aria-label='Edit ana']")).and_displayed().first().await?.click().await?;
-    driver.query(By::XPath("//dialog[@open]//summary[contains(., 'Second factor')]")).first().await?.click().await?;
-    button(driver, "Remove it…").await?.click().await?;
+    locate(driver, By::Css("button[aria-label='Edit ana']")).usable().click().await?;
+    locate(driver, By::XPath("//dialog[@open]//summary[contains(., 'Second factor')]")).click().await?;
+    button(driver, "Remove it…").click().await?;
     wait_for_text(driver, "Remove the second factor of ana?").await;
     let asked = driver.execute("return held.length", Vec::new()).await?;
     assert_eq!(asked.json(), 0);
-    button(driver, "Remove it").await?.click().await?;
+    button(driver, "Remove it").click().await?;
     browser.release(true).await?;
     wait_for_text(driver, "ana can log in without a second factor.").await;
     browser.quit().await;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use shared::api::ReviewQuery;
 use shared::inbox::ReviewOrder;
 use shared::review::{Review, ReviewStatus};
+use tests::locator::locate;
 use tests::pages::{Inbox, button, button_starting, hold_the_next_decision, wait_for_path, wait_for_text};
 use tests::reviewing::{Desk, NOTE, launch, launch_many, press_key, reading, server, text_of, wait_for_review};
 use tests::{Api, BrowserResult, eventually};
@@ -59,13 +60,13 @@ async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
         (there && driver.find(By::Id(&row)).await.is_ok()).then_some(())
     })
     .await;
-    driver.find(By::Id(&row)).await?.click().await?;
+    locate(driver, By::Id(&row)).click().await?;
     wait_for_path(driver, &format!("/reviews/{}", all[288].id)).await;
     let place = format!("return document.getElementById('{row}')?.getBoundingClientRect().top ?? null");
     let before = value(driver, &place).await;
     assert!(before.is_number(), "it is in sight");
 
-    driver.find(By::Css("a[href='/runs']")).await?.click().await?;
+    locate(driver, By::Css("a[href='/runs']")).click().await?;
     wait_for_text(driver, "Load older runs").await;
     driver.back().await?;
     eventually("the row stands where it stood", async || (value(driver, &place).await == before).then_some(())).await;
@@ -73,9 +74,9 @@ async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
     assert_eq!(value(driver, &open).await, "true");
 
     // A link to the inbox leads to the top of the list.
-    driver.find(By::Css("a[href='/runs']")).await?.click().await?;
+    locate(driver, By::Css("a[href='/runs']")).click().await?;
     wait_for_text(driver, "Load older runs").await;
-    driver.find(By::Css("a[href='/inbox']")).await?.click().await?;
+    locate(driver, By::Css("a[href='/inbox']")).click().await?;
     driver.query(By::Id(format!("row-{}", all[0].id))).first().await?;
     assert_eq!(value(driver, "return document.querySelector('.rows').scrollTop").await, 0);
     browser.quit().await;
@@ -98,7 +99,7 @@ async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
         let places = "return ['.head h1', '.main', '.acts button', '.rows', '.row'].map(css => { \
                 const box = document.querySelector(css)?.getBoundingClientRect(); return box && [box.left, box.top] })";
         let before = value(driver, places).await;
-        driver.find(By::Css(".say textarea")).await?.send_keys("Booked as agreed.").await?;
+        locate(driver, By::Css(".say textarea")).send_keys("Booked as agreed.").await?;
         hold_the_next_decision(driver).await?;
         Inbox(driver).press("Send it").await?;
         wait_for_text(driver, "Undo").await;
@@ -144,15 +145,15 @@ async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
 
     driver.execute("document.activeElement.blur()", Vec::new()).await?;
     press_key(driver, "d").await?;
-    driver.query(By::Css("dialog[open] select")).and_displayed().first().await?.send_keys(Key::Escape).await?;
+    locate(driver, By::Css("dialog[open] select")).usable().send_keys(Key::Escape).await?;
     has_focus(".read").await;
     driver.execute("document.activeElement.blur()", Vec::new()).await?;
     press_key(driver, "d").await?;
     driver.query(By::Css("dialog[open] select:focus")).first().await?;
-    driver.find(By::Css("dialog[open] [aria-label=Close]")).await?.click().await?;
+    locate(driver, By::Css("dialog[open] [aria-label=Close]")).click().await?;
     has_focus(".read").await;
     press_key(driver, "c").await?;
-    driver.query(By::Css(".say textarea:focus")).first().await?.send_keys(Key::Escape).await?;
+    locate(driver, By::Css(".say textarea:focus")).send_keys(Key::Escape).await?;
     has_focus(".read").await;
 
     // A button that disappears when it is pressed.
@@ -166,7 +167,7 @@ async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
     has_focus(".read").await;
 
     // A button that cannot be pressed again before the answer is there.
-    driver.find(By::Css(".comments input")).await?.send_keys("Noted.").await?;
+    locate(driver, By::Css(".comments input")).send_keys("Noted.").await?;
     browser.hold(Some("POST .*/comments")).await?;
     press(".comments button").await?;
     browser.held().await;
@@ -239,7 +240,7 @@ async fn a_list_of_runs_stays_where_it_is_when_a_lost_connection_is_back() -> Br
     launch_many(&server, "note", 60).await;
     driver.goto(format!("{}/runs", server.base)).await?;
     let rows = async || driver.find_all(By::Css(".runs-table tbody tr")).await.map_or(0, |rows| rows.len());
-    driver.query(By::XPath("//button[.='Load older runs']")).first().await?.click().await?;
+    locate(driver, By::XPath("//button[.='Load older runs']")).click().await?;
     eventually("all are loaded", async || (rows().await == 61).then_some(())).await;
     let focus = "const rows = [...document.querySelectorAll('.runs-table a')]; rows[57].focus(); \
         window.focused = rows[57]; return document.querySelector('.runs .in').scrollTop";
@@ -266,8 +267,8 @@ async fn shortcuts_that_are_switched_off_do_nothing() -> BrowserResult<()> {
     let Desk { server: _server, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let switch = async || {
-        driver.find(By::Css(".who")).await?.click().await?;
-        button_starting(driver, "Single-key shortcuts").await?.click().await?;
+        locate(driver, By::Css(".who")).click().await?;
+        button_starting(driver, "Single-key shortcuts").click().await?;
         press_key(driver, Key::Escape).await
     };
     switch().await?;
@@ -277,8 +278,8 @@ async fn shortcuts_that_are_switched_off_do_nothing() -> BrowserResult<()> {
     let page = text_of(driver, "body").await;
     assert!(!page.contains("Undo") && driver.find_all(By::Css("dialog[open]")).await?.is_empty(), "{page}");
     // The menu still lists them.
-    driver.find(By::Css(".who")).await?.click().await?;
-    button(driver, "Keyboard shortcuts").await?.click().await?;
+    locate(driver, By::Css(".who")).click().await?;
+    button(driver, "Keyboard shortcuts").click().await?;
     wait_for_text(driver, "previous review").await;
     press_key(driver, Key::Escape).await?;
     switch().await?;

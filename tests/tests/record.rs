@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use shared::api::ReviewQuery;
 use shared::review::{Review, ReviewStatus};
+use tests::locator::locate;
 use tests::pages::{Login, button, field, send_now, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, launch, server, text_of};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
@@ -217,7 +218,7 @@ async fn the_record_says_of_each_call_what_was_decided_and_all_that_was_sent() -
     let browser = open(&server, "ana", "/audit?act=decision").await?;
     let driver = &browser.driver;
     wait_for_text(driver, "approved delete_file (1 of 3), rejected delete_file (2 of 3)").await;
-    driver.find(By::Css(".audit-row")).await?.click().await?;
+    locate(driver, By::Css(".audit-row")).click().await?;
     for (call, outcome, message) in [
         ("delete_file, 1 of 3", "approved", "a.log"),
         ("delete_file, 2 of 3", "rejected, does not run", "It is still needed."),
@@ -237,7 +238,7 @@ async fn the_record_says_of_each_call_what_was_decided_and_all_that_was_sent() -
     // The bar of the review has room for the beginning of the comment, and leads to all of it.
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(driver, "The second one is from this week.").await;
-    button(driver, "See all that was sent").await?.click().await?;
+    button(driver, "See all that was sent").click().await?;
     let sent = text_of(driver, ".card.sent:focus").await;
     assert!(sent.contains(&comment) && sent.contains("Keep the newest."), "{sent}");
     browser.quit().await;
@@ -254,11 +255,11 @@ async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent
     let browser = open(&server, "ana", &format!("/reviews/{}", review.id)).await?;
     wait_for_text(&browser.driver, "all of it, as plain text").await;
     wait_for_text(&browser.driver, "\"key_9999\": 9999").await;
-    button(&browser.driver, "Edit").await?.click().await?;
+    button(&browser.driver, "Edit").click().await?;
     wait_for_text(&browser.driver, "too many for a form").await;
     let elements = browser.driver.execute("return document.querySelectorAll('*').length", Vec::new()).await?;
     assert!(elements.convert::<u64>()? < 3000, "no field for each of them");
-    let json = field(&browser.driver, "The value as JSON").await?;
+    let json = field(&browser.driver, "The value as JSON");
     json.send_keys(Key::Control + Key::Home).await?;
     json.send_keys(Key::Right + "\"first\": true,").await?;
     wait_for_text(&browser.driver, "with your edit").await;
@@ -268,7 +269,7 @@ async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent
     launch(&server, "doubled", json!({ "document": "word ".repeat(120_000) })).await;
     let review = pending(&ana, 1).await.remove(0);
     browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    button(&browser.driver, "Edit").await?.click().await?;
+    button(&browser.driver, "Edit").click().await?;
     wait_for_text(&browser.driver, "This is 1.1 MB, and a decision carries at most 1 MB").await;
     browser.quit().await;
     Ok(())
@@ -293,7 +294,7 @@ async fn a_text_that_was_written_to_freeze_the_page_is_shown_whole_and_decided()
         .await;
         let marks = browser.driver.execute("return document.querySelectorAll('*').length", Vec::new()).await?;
         assert!(marks.convert::<u64>()? < 20_000, "it is laid out as far as a page can bear");
-        button(&browser.driver, "It is").await?.click().await?;
+        button(&browser.driver, "It is").click().await?;
         send_now(&browser.driver).await;
         eventually("it is decided", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
     }

@@ -25,7 +25,7 @@ async fn what_could_not_be_reloaded_is_said_to_be_old_and_reloaded_by_itself() -
     driver.execute(format!("{FAIL} window.fail = true"), Vec::new()).await?;
     decide(&ana, &review, choose("send"), json!({ "text": "Edited by Ana." })).await;
     wait_for_text(driver, "This page may be out of date").await;
-    button(driver, "Try again").await?.click().await?;
+    button(driver, "Try again").click().await?;
     driver.execute("window.fail = false", Vec::new()).await?;
     wait_for_text(driver, "Edited by Ana.").await;
     eventually("it is up to date", async || driver.find_all(By::Css(".partly")).await.ok()?.is_empty().then_some(()))
@@ -40,7 +40,7 @@ async fn a_run_that_is_cancelled_again_after_a_lost_answer_is_cancelled_once() -
     let admin = reading(&server, "admin", &review).await?;
     let driver = &admin.driver;
     driver.goto(format!("{}/runs/{}", server.base, review.run_id.expect("a run"))).await?;
-    button(driver, "Cancel the run").await?.click().await?;
+    button(driver, "Cancel the run").click().await?;
     admin.hold(Some("POST .*/cancel")).await?;
     let send = driver.query(By::Css("dialog[open] .b.stop")).and_displayed().first().await?;
     send.click().await?;

@@ -5,6 +5,7 @@ use shared::api::ReviewQuery;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
 use tests::device::Screen;
+use tests::locator::{Locator, locate};
 use tests::pages::{Inbox, Login, button, button_starting, field, hold_the_next_decision, wait_for_text};
 use tests::reviewing::{NOTE, choose, decide, launch, press_key, server, text_of};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
@@ -65,9 +66,9 @@ async fn review(api: &Api, flow: &str, subject: &str) -> Review {
 }
 
 /// The box at the row of a review.
-async fn tick(driver: &WebDriver, review: &Review) -> BrowserResult<WebElement> {
+fn tick<'a>(driver: &'a WebDriver, review: &Review) -> Locator<'a> {
     let path = format!("//a[@id='row-{}']/preceding-sibling::button[@role='checkbox']", review.id);
-    Ok(driver.query(By::XPath(path)).first().await?)
+    locate(driver, By::XPath(path))
 }
 
 /// A button of a review on the page of the selection.
@@ -109,10 +110,10 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     wait_for_text(driver, "6 pending").await;
 
     // A critical review is decided alone.
-    tick(driver, &grave).await?.click().await?;
+    tick(driver, &grave).click().await?;
     wait_for_text(driver, "cannot be selected: critical reviews are decided one at a time").await;
     for review in [&lamp, &chair, &both, &refund] {
-        tick(driver, review).await?.click().await?;
+        tick(driver, review).click().await?;
     }
     wait_for_text(driver, "4 selected").await;
     // The key selects the review that the person has walked to or opened.
@@ -123,7 +124,7 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     browser.is_readable("selecting", &SCREENS).await;
     browser.screen(1440, 900).await;
 
-    button(driver, "Review and decide…").await?.click().await?;
+    button(driver, "Review and decide…").click().await?;
     for text in ["the lamp.", "the chair.", "the table.", "The original.", "5 to decide", "The customer is told."] {
         wait_for_text(driver, text).await;
     }
@@ -137,7 +138,7 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     browser.is_readable("selected", &SCREENS).await;
     browser.screen(1440, 900).await;
 
-    button(driver, "Approve all that are shown").await?.click().await?;
+    button(driver, "Approve all that are shown").click().await?;
     wait_until_chosen(driver, 5).await;
     choice(driver, &table, "Approve").await?.click().await?;
     wait_until_chosen(driver, 4).await;
@@ -150,10 +151,10 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     wait_for_text(driver, "corrected by Tom").await;
     choice(driver, &both, "Send it").await?.click().await?;
     wait_until_chosen(driver, 2).await;
-    field(driver, "add a note").await?.send_keys("Read together").await?;
+    field(driver, "add a note").send_keys("Read together").await?;
     browser.is_readable("selected-changed", &SCREENS).await;
     browser.screen(1440, 900).await;
-    button(driver, "Send 2 decisions").await?.click().await?;
+    button(driver, "Send 2 decisions").click().await?;
     wait_for_text(driver, "2 to decide, 2 accepted, 1 without your decision").await;
     browser.is_readable("selected-sent", &SCREENS).await;
     browser.screen(1440, 900).await;
@@ -171,9 +172,9 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     assert!(ana.review(table.id).await.expect("it").is_pending(), "nothing was chosen for it");
 
     // What has changed can be decided once it was read again.
-    button(driver, "I have seen it").await?.click().await?;
+    button(driver, "I have seen it").click().await?;
     choice(driver, &both, "Send it").await?.click().await?;
-    button(driver, "Send 1 decision").await?.click().await?;
+    button(driver, "Send 1 decision").click().await?;
     wait_for_text(driver, "1 to decide, 3 accepted").await;
     let of_both = ana.review(both.id).await.expect("it");
     assert_eq!(of_both.resolution.expect("it is over").decision.expect("a decision").revision, 2);
@@ -181,14 +182,14 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     // What was not decided is still selected.
     press_key(driver, Key::Escape).await?;
     wait_for_text(driver, "Choose a review to read it").await;
-    let is_selected = async || -> BrowserResult<_> { Ok(tick(driver, &table).await?.attr("aria-checked").await?) };
+    let is_selected = async || -> BrowserResult<_> { Ok(tick(driver, &table).attr("aria-checked").await?) };
     assert_eq!(is_selected().await?.as_deref(), Some("true"));
     // The key keeps what was typed, here the note; the button does not.
     press_key(driver, Key::Escape).await?;
     assert_eq!(is_selected().await?.as_deref(), Some("true"));
-    driver.find(By::Css("[aria-label='Clear the selection']")).await?.click().await?;
+    locate(driver, By::Css("[aria-label='Clear the selection']")).click().await?;
     wait_until_nothing_is_selected(driver).await;
-    tick(driver, &table).await?.click().await?;
+    tick(driver, &table).click().await?;
     wait_for_text(driver, "1 selected").await;
     press_key(driver, Key::Escape).await?;
     wait_for_text(driver, "1 review is no longer selected").await;
@@ -207,14 +208,14 @@ async fn a_decision_of_several_can_be_undone_and_chosen_again() -> BrowserResult
     Login(driver).log_in(&server.base, "ana").await?;
     wait_for_text(driver, "6 pending").await;
     for review in [&lamp, &chair] {
-        tick(driver, review).await?.click().await?;
+        tick(driver, review).click().await?;
     }
-    button(driver, "Review and decide…").await?.click().await?;
+    button(driver, "Review and decide…").click().await?;
     wait_for_text(driver, "the chair.").await;
     hold_the_next_decision(driver).await?;
     choice(driver, &lamp, "Reject").await?.click().await?;
-    button(driver, "Send 1 decision").await?.click().await?;
-    button(driver, "Undo all").await?.click().await?;
+    button(driver, "Send 1 decision").click().await?;
+    button(driver, "Undo all").click().await?;
     wait_for_text(driver, "2 to decide").await;
     wait_until_chosen(driver, 0).await;
     assert!(ana.review(lamp.id).await.expect("it").decisions.is_empty());
@@ -224,7 +225,7 @@ async fn a_decision_of_several_can_be_undone_and_chosen_again() -> BrowserResult
     wait_for_text(driver, "2 selected").await;
     decide(&tom, &chair, choose("ok"), json!({})).await;
     wait_for_text(driver, "1 selected").await;
-    button_starting(driver, "Tool calls").await?.click().await?;
+    button_starting(driver, "Tool calls").click().await?;
     eventually("the lamp is not listed, nor selected", async || {
         driver.find_all(By::Css(".selection-bar")).await.ok()?.is_empty().then_some(())
     })

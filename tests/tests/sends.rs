@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shared::api::UserPatch;
 use shared::review::{Review, ReviewStatus};
+use tests::locator::locate;
 use tests::pages::{button, field, link, send_now, wait_for_text, wait_for_title};
 use tests::reviewing::{Desk, NOTE, reading, text_of, wait_for_review};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
@@ -36,31 +37,31 @@ async fn a_comment_is_added_once_and_what_is_typed_on_stays() -> BrowserResult<(
     let driver = &browser.driver;
     let name = "Comment for the other reviewers";
     browser.hold(Some("POST .*/comments")).await?;
-    field(driver, name).await?.send_keys("First.").await?;
-    button(driver, "Add").await?.click().await?;
+    field(driver, name).send_keys("First.").await?;
+    button(driver, "Add").click().await?;
     browser.held().await;
-    field(driver, name).await?.send_keys(" And more.").await?;
+    field(driver, name).send_keys(" And more.").await?;
     browser.release(true).await?;
     wait_for_text(driver, "First.").await;
     holds(driver, name, "First. And more.").await;
 
     // The response is lost. Sending the comment again adds it once.
-    button(driver, "Add").await?.click().await?;
+    button(driver, "Add").click().await?;
     browser.release(false).await?;
     wait_for_text(driver, "The server cannot be reached.").await;
     // That holds even if the page was left in between.
-    link(driver, "You").await?.click().await?;
+    link(driver, "You").click().await?;
     wait_for_text(driver, "Your tokens").await;
     driver.back().await?;
     holds(driver, name, "First. And more.").await;
-    button(driver, "Add").await?.click().await?;
+    button(driver, "Add").click().await?;
     browser.release(true).await?;
     holds(driver, name, "").await;
     assert_eq!(comments(&ana, &review).await, ["First.", "First. And more."]);
 
     // A new comment with the same text as an old one is added.
-    field(driver, name).await?.send_keys("First. And more.").await?;
-    button(driver, "Add").await?.click().await?;
+    field(driver, name).send_keys("First. And more.").await?;
+    button(driver, "Add").click().await?;
     browser.release(true).await?;
     holds(driver, name, "").await;
     assert_eq!(comments(&ana, &review).await.len(), 3);
@@ -101,11 +102,11 @@ async fn who_leaves_while_a_run_is_started_stays_where_they_went() -> BrowserRes
     let driver = &browser.driver;
     may_launch(&server).await;
     driver.goto(format!("{}/flows/note", server.base)).await?;
-    field(driver, "text").await?.send_keys(" For Monday.").await?;
+    field(driver, "text").send_keys(" For Monday.").await?;
     browser.hold(Some("POST /api/v1/runs")).await?;
-    button(driver, "Start the run").await?.click().await?;
+    button(driver, "Start the run").click().await?;
     browser.held().await;
-    link(driver, "You").await?.click().await?;
+    link(driver, "You").click().await?;
     wait_for_text(driver, "Your tokens").await;
     browser.release(true).await?;
     wait_for_text(driver, "was started.").await;
@@ -133,11 +134,11 @@ async fn a_decision_that_gets_no_answer_can_be_sent_again() -> BrowserResult<()>
     driver.refresh().await?;
     wait_for_review(driver, &review).await;
     driver.execute("window.silent = true", Vec::new()).await?;
-    button(driver, "Send it").await?.click().await?;
+    button(driver, "Send it").click().await?;
     send_now(driver).await;
     wait_for_text(driver, "The server did not answer in time.").await;
     driver.execute("window.silent = false", Vec::new()).await?;
-    button(driver, "Send again").await?.click().await?;
+    button(driver, "Send again").click().await?;
     wait_for_text(driver, "Decided.").await;
     assert_eq!(ana.review(review.id).await.expect("the review").decisions.len(), 1);
     assert!(!text_of(driver, ".decide").await.contains("No answer"));
@@ -152,17 +153,17 @@ async fn who_leaves_while_a_person_is_erased_can_go_on() -> BrowserResult<()> {
     server.admin().await.update_user("tom", &patch).await.expect("he is deactivated");
     let admin = reading(&server, "admin", &review).await?;
     let driver = &admin.driver;
-    link(driver, "People").await?.click().await?;
-    driver.query(By::Css("button[aria-label='Erase personal data of tom']")).first().await?.click().await?;
+    link(driver, "People").click().await?;
+    locate(driver, By::Css("button[aria-label='Erase personal data of tom']")).click().await?;
     admin.hold(Some("DELETE .*/personal-data")).await?;
-    driver.query(By::Css("dialog[open] .b.stop")).first().await?.click().await?;
+    locate(driver, By::Css("dialog[open] .b.stop")).click().await?;
     admin.held().await;
     // The dialog covers the links, but not the browser's own button.
     driver.back().await?;
     wait_for_review(driver, &review).await;
     admin.release(true).await?;
     wait_for_text(driver, "tom is now erased-").await;
-    link(driver, "Runs").await?.click().await?;
+    link(driver, "Runs").click().await?;
     wait_for_title(driver, "Runs · Countersign").await;
     tokio::join!(admin.quit(), browser.quit());
     Ok(())
@@ -173,13 +174,13 @@ async fn a_review_is_delegated_only_to_the_person_who_is_shown() -> BrowserResul
     let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let tom = By::XPath("//dialog[@open]//select/option[@value='tom']");
-    button(driver, "Delegate").await?.click().await?;
+    button(driver, "Delegate").click().await?;
     driver.query(tom.clone()).wait(Duration::from_secs(10), Duration::from_millis(50)).first().await?.click().await?;
-    field(driver, "Who decides instead").await?.send_keys(Key::Escape).await?;
+    field(driver, "Who decides instead").send_keys(Key::Escape).await?;
 
     // The choice is kept, but not shown before the names are there.
     browser.hold(Some("GET .*/reviewers")).await?;
-    button(driver, "Delegate").await?.click().await?;
+    button(driver, "Delegate").click().await?;
     let send = driver.query(By::Css("dialog[open] .b.primary")).and_displayed().first().await?;
     browser.held().await;
     send.click().await?;
@@ -216,7 +217,7 @@ async fn what_is_delegated_or_withdrawn_again_after_a_lost_answer_counts_once() 
         BrowserResult::Ok(())
     };
     browser.hold(Some("POST .*/delegate")).await?;
-    button(driver, "Delegate").await?.click().await?;
+    button(driver, "Delegate").click().await?;
     let tom = driver.query(By::XPath("//dialog[@open]//select/option[@value='tom']"));
     tom.wait(Duration::from_secs(10), Duration::from_millis(50)).first().await?.click().await?;
     send_twice(&browser, "dialog[open] .b.primary").await?;
@@ -224,7 +225,7 @@ async fn what_is_delegated_or_withdrawn_again_after_a_lost_answer_counts_once() 
 
     let admin = reading(&server, "admin", &review).await?;
     admin.hold(Some("POST .*/withdraw")).await?;
-    button(&admin.driver, "Withdraw").await?.click().await?;
+    button(&admin.driver, "Withdraw").click().await?;
     send_twice(&admin, "dialog[open] .b.stop").await?;
     assert_eq!(ana.review(review.id).await.expect("the review").status, ReviewStatus::Withdrawn);
     tokio::join!(admin.quit(), browser.quit());

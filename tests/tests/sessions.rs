@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::json;
 use shared::api::ReviewQuery;
 use shared::client::USER_HEADER;
+use tests::locator::locate;
 use tests::pages::{
     Inbox, Login, button, end_the_time_to_undo, field, hold_the_next_decision, stored, wait_for_path, wait_for_text,
 };
@@ -57,8 +58,8 @@ async fn an_edit_that_is_taken_away_while_one_types_ends_no_page() -> BrowserRes
     // A field that reads its value when it loses the focus.
     let admin = reading(&server, "admin", &review).await?;
     admin.driver.goto(format!("{}/people", server.base)).await?;
-    button(&admin.driver, "Add a person").await?.click().await?;
-    field(&admin.driver, "your organisation's roles").await?.send_keys("editor").await?;
+    button(&admin.driver, "Add a person").click().await?;
+    field(&admin.driver, "your organisation's roles").send_keys("editor").await?;
     admin.driver.back().await?;
     wait_for_review(&admin.driver, &review).await;
     admin.quit().await;
@@ -87,7 +88,7 @@ async fn a_decision_that_outlives_its_session_waits_for_who_made_it() -> Browser
 
     Login(driver).log_in_again().await?;
     wait_for_text(driver, "Your session ended before this was sent.").await;
-    button(driver, "Send again").await?.click().await?;
+    button(driver, "Send again").click().await?;
     wait_for_text(driver, "Decided.").await;
     let over = ana.review(review.id).await.expect("her review");
     assert_eq!(over.decisions.iter().map(|decision| decision.by.to_string()).collect::<Vec<_>>(), ["ana"]);
@@ -110,7 +111,7 @@ async fn a_decision_is_kept_when_its_page_is_closed_unless_it_has_arrived() -> B
     assert!(ana.review(review.id).await.expect("her review").is_pending(), "nothing is sent by itself");
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(driver, "Your decision may not have arrived. Send it now?").await;
-    button(driver, "Send").await?.click().await?;
+    button(driver, "Send").click().await?;
     wait_for_text(driver, "Decided.").await;
     assert_eq!(kept().await, Some(0));
 
@@ -157,10 +158,10 @@ async fn a_log_out_that_does_not_arrive_says_that_one_is_still_logged_in() -> Br
         return fetched(request, ...more) }";
     driver.execute(fail, Vec::new()).await?;
     edit_text(driver, " Of Ana.").await?;
-    driver.find(By::Css(".who")).await?.click().await?;
-    button(driver, "Log out").await?.click().await?;
+    locate(driver, By::Css(".who")).click().await?;
+    button(driver, "Log out").click().await?;
     wait_for_text(driver, "1 draft. Log out again").await;
-    button(driver, "Log out").await?.click().await?;
+    button(driver, "Log out").click().await?;
     wait_for_text(driver, "You are still logged in.").await;
     browser
         .picture_in(
@@ -171,7 +172,7 @@ async fn a_log_out_that_does_not_arrive_says_that_one_is_still_logged_in() -> Br
     assert!(text_of(driver, ".acts").await.contains("with your edit"), "what was typed is kept");
 
     driver.execute("window.fail = false", Vec::new()).await?;
-    button(driver, "Log out").await?.click().await?;
+    button(driver, "Log out").click().await?;
     wait_for_text(driver, "Log in").await;
     assert_eq!(
         driver
@@ -194,10 +195,10 @@ async fn who_logs_out_is_told_of_drafts_and_other_tabs_are_told_of_it() -> Brows
     let other = driver.new_tab().await?;
     driver.switch_to_window(other).await?;
     driver.goto(format!("{}/inbox", server.base)).await?;
-    driver.query(By::Css(".who")).first().await?.click().await?;
-    button(driver, "Log out").await?.click().await?;
+    locate(driver, By::Css(".who")).click().await?;
+    button(driver, "Log out").click().await?;
     wait_for_text(driver, "1 draft. Log out again to discard what was not sent.").await;
-    button(driver, "Log out").await?.click().await?;
+    button(driver, "Log out").click().await?;
     field(driver, "password").await?;
     driver.switch_to_window(typing).await?;
     wait_for_text(driver, "You logged out in another tab.").await;
@@ -226,8 +227,8 @@ async fn a_decision_held_in_one_window_is_sent_before_the_person_logs_out_in_ano
 
     driver.switch_to_window(other).await?;
     assert!(tom.review(review.id).await.expect("the review").is_pending(), "it is held");
-    driver.query(By::Css(".who")).first().await?.click().await?;
-    button(driver, "Log out").await?.click().await?;
+    locate(driver, By::Css(".who")).click().await?;
+    button(driver, "Log out").click().await?;
     field(driver, "password").await?;
     assert!(!tom.review(review.id).await.expect("the review").is_pending(), "it was sent before");
     driver.switch_to_window(deciding).await?;

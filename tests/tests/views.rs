@@ -3,6 +3,7 @@
 use serde_json::json;
 use shared::inbox::ReviewQuery;
 use shared::view::{View, Views};
+use tests::locator::locate;
 use tests::pages::{Login, button, button_starting, field, wait_for_text};
 use tests::reviewing::{NOTE, launch, press_key, server};
 use tests::{Browser, BrowserResult, eventually};
@@ -39,12 +40,12 @@ async fn logged_in(base: &str) -> BrowserResult<Browser> {
 
 /// Saves the current filter under a name.
 async fn save(driver: &WebDriver, name: &str, default: bool) -> BrowserResult<()> {
-    button(driver, "Save view…").await?.click().await?;
-    field(driver, "name").await?.send_keys(name).await?;
+    button(driver, "Save view…").click().await?;
+    field(driver, "name").send_keys(name).await?;
     if default {
-        field(driver, "opens with").await?.click().await?;
+        field(driver, "opens with").click().await?;
     }
-    Ok(button(driver, "Save view").await?.click().await?)
+    Ok(button(driver, "Save view").click().await?)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,21 +56,21 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
     let first = logged_in(&server.base).await?;
     let driver = &first.driver;
     assert!(driver.find_all(By::XPath("//button[contains(., 'Save view')]")).await?.is_empty(), "no filter is set");
-    button_starting(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").click().await?;
     save(driver, "Grave ones", false).await?;
     wait_for_views(driver, &["Grave ones*"]).await;
-    button_starting(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").click().await?;
     wait_for_views(driver, &["Grave ones"]).await;
-    field(driver, "Search the inbox").await?.send_keys("send").await?;
+    field(driver, "Search the inbox").send_keys("send").await?;
     wait_for_address(driver, "/inbox?q=send").await;
     // A name is given once.
-    button(driver, "Save view…").await?.click().await?;
-    field(driver, "name").await?.send_keys("grave ones").await?;
-    button(driver, "Save view").await?.click().await?;
+    button(driver, "Save view…").click().await?;
+    field(driver, "name").send_keys("grave ones").await?;
+    button(driver, "Save view").click().await?;
     wait_for_text(driver, "Another view is called “grave ones”.").await;
     first.is_readable("view-save", &SCREENS).await;
     first.screen(1440, 900).await;
-    button(driver, "Cancel").await?.click().await?;
+    button(driver, "Cancel").click().await?;
     save(driver, "To send", true).await?;
     wait_for_views(driver, &["Grave ones", "To send*"]).await;
     first.is_readable("views", &SCREENS).await;
@@ -86,26 +87,23 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
     second.release(true).await?;
     second.hold(None).await?;
     wait_for_views(&second.driver, &["Grave ones", "To send*"]).await;
-    button_starting(&second.driver, "All").await?.click().await?;
+    button_starting(&second.driver, "All").click().await?;
     wait_for_address(&second.driver, "/inbox").await;
     wait_for_views(&second.driver, &["Grave ones", "To send"]).await;
-    button(&second.driver, "Grave ones").await?.click().await?;
+    button(&second.driver, "Grave ones").click().await?;
     wait_for_address(&second.driver, "/inbox?severity=critical").await;
     wait_for_text(&second.driver, "No matches").await;
 
     // There, they are put in another order and one is renamed.
-    let manage = |driver: &WebDriver| {
-        let driver = driver.clone();
-        async move { driver.find(By::Css("[aria-label='Manage views']")).await?.click().await }
-    };
+    let manage = async |driver: &WebDriver| locate(driver, By::Css("[aria-label='Manage views']")).click().await;
     manage(&second.driver).await?;
-    second.driver.query(By::Css("[aria-label='Move up “To send”']")).first().await?.click().await?;
-    let name = second.driver.query(By::Css(".view-rows li:first-child input")).first().await?;
-    assert_eq!(name.prop("value").await?.as_deref(), Some("To send"));
+    locate(&second.driver, By::Css("[aria-label='Move up “To send”']")).click().await?;
+    let name = locate(&second.driver, By::Css(".view-rows li:first-child input"));
+    assert_eq!(name.value().await?.as_deref(), Some("To send"));
     name.send_keys(" out").await?;
     second.is_readable("view-manage", &SCREENS).await;
     second.screen(1440, 900).await;
-    button(&second.driver, "Save").await?.click().await?;
+    button(&second.driver, "Save").click().await?;
     wait_for_views(&second.driver, &["To send out", "Grave ones*"]).await;
     let kept = ana.views().await.expect("her views");
     assert_eq!(
@@ -115,17 +113,17 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
 
     // The first browser does not write over that: it shows it, and then removes one.
     manage(driver).await?;
-    driver.query(By::Css("[aria-label='Remove “Grave ones”']")).first().await?.click().await?;
-    button(driver, "Save").await?.click().await?;
+    locate(driver, By::Css("[aria-label='Remove “Grave ones”']")).click().await?;
+    button(driver, "Save").click().await?;
     wait_for_text(driver, "changed in another window").await;
-    driver.query(By::Css("[aria-label='Remove “Grave ones”']")).first().await?.click().await?;
-    button(driver, "Save").await?.click().await?;
+    locate(driver, By::Css("[aria-label='Remove “Grave ones”']")).click().await?;
+    button(driver, "Save").click().await?;
     wait_for_views(driver, &["To send out*"]).await;
     assert_eq!(ana.views().await.expect("her views").views.len(), 1);
     press_key(driver, Key::Escape).await?;
 
     // If only the answer is lost, the view is saved.
-    button_starting(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").click().await?;
     first.hold(Some("PUT .*/me/views")).await?;
     save(driver, "Critical ones", false).await?;
     first.release(false).await?;
@@ -152,13 +150,13 @@ async fn a_view_of_what_is_gone_finds_nothing() -> BrowserResult<()> {
     let browser = logged_in(&server.base).await?;
     wait_for_views(&browser.driver, &["Of old*"]).await;
     wait_for_text(&browser.driver, "No matches").await;
-    button(&browser.driver, "Show all").await?.click().await?;
+    button(&browser.driver, "Show all").click().await?;
     wait_for_text(&browser.driver, "Send this?").await;
 
     // The page opens with it, and Back leads to the page before.
-    browser.driver.find(By::Css("a[href='/runs']")).await?.click().await?;
+    locate(&browser.driver, By::Css("a[href='/runs']")).click().await?;
     wait_for_address(&browser.driver, "/runs").await;
-    browser.driver.find(By::Css("a[href='/inbox']")).await?.click().await?;
+    locate(&browser.driver, By::Css("a[href='/inbox']")).click().await?;
     wait_for_address(&browser.driver, "/inbox?role=nobody&flow=gone").await;
     wait_for_text(&browser.driver, "No matches").await;
     browser.driver.back().await?;
