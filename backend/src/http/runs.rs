@@ -93,9 +93,10 @@ async fn reviews(
     Params(RunReviews { status, limit, cursor }): Params<RunReviews>,
 ) -> Result<Json<Page<Review>>> {
     let (limit, cursor) = (body::limit(limit)?, RUN_REVIEWS.place(cursor)?);
-    visible_summary(&caller, id).await?;
-    let page = caller.state.store.page_of_run(caller.principal(), id, status, limit, cursor.as_deref()).await?;
-    Ok(Json(RUN_REVIEWS.page(page)))
+    match caller.state.store.page_of_run(caller.principal(), id, status, limit, cursor.as_deref()).await? {
+        Some(page) => Ok(Json(RUN_REVIEWS.page(page))),
+        None => Err(gone(&caller, id).await?.into()),
+    }
 }
 
 async fn cancel(
@@ -104,7 +105,9 @@ async fn cancel(
     OptionalJson(body::Json { value, digest }): OptionalJson<Reason>,
 ) -> Result<Json<Run>> {
     let caller = &write.caller;
-    let summary = visible_summary(caller, id).await?;
+    let Some(summary) = caller.state.store.visible_summary(caller.principal(), id).await? else {
+        return Err(gone(caller, id).await?.into());
+    };
     caller.may(Act::CancelRun(&summary))?;
     let input = Input::Cancel { by: caller.principal().clone(), reason: value.reason };
     let cancel = store::Operation::Run { run: id, input: Box::new(input) };
@@ -139,17 +142,8 @@ async fn visible(caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
     Ok((run, summary))
 }
 
-/// Returns the summary of a run that the caller may see, like [`visible`], without reading its large values.
-async fn visible_summary(caller: &Caller, id: RunId) -> Result<RunSummary> {
-    let Some(run) = caller.state.store.shown_summary(id).await? else { return Err(gone(caller, id).await?.into()) };
-    if !sees(caller.principal(), &caller.state.store, &run).await? {
-        return Err(Problem::new(Code::NotFound).into());
-    }
-    Ok(run)
-}
-
-/// Returns the problem for a run that is not in the database: `410` if it was archived and the caller may know that,
-/// otherwise `404`.
+/// Returns the problem for a run that is not in the database, or that the caller may not see: `410` if it was archived
+/// and the caller may know that, otherwise `404`.
 async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
     let archived = caller.state.store.archived_run(id).await?.map(|(archived, _)| archived);
     let seen = archived.filter(|archived| access(caller.principal(), Act::SeeArchivedRun(archived)).is_allowed());

@@ -55,7 +55,8 @@ impl Store {
     }
 
     /// Lists the reviews of a run that the viewer may see, newest first. A page may have fewer reviews than asked for, or
-    /// none, and still a cursor: the viewer may not see all.
+    /// none, and still a cursor: the viewer may not see all. `None` if the run does not exist, or the viewer may not see
+    /// it.
     pub async fn page_of_run(
         &self,
         viewer: &Principal,
@@ -63,7 +64,7 @@ impl Store {
         status: Option<ReviewStatus>,
         limit: u32,
         cursor: Option<&str>,
-    ) -> Result<Page<Review>, Error> {
+    ) -> Result<Option<Page<Review>>, Error> {
         let mut sql = Sql::new("SELECT r.id, r.created_at FROM reviews r WHERE r.run_id = ").bind(run.0);
         if let Some(status) = status {
             sql = sql.push(" AND r.status = ").bind(status.as_str());
@@ -75,6 +76,9 @@ impl Store {
         let sql = sql.push(" ORDER BY r.created_at + 0 DESC, r.id DESC LIMIT ").bind(limit + 1);
         let viewer = viewer.clone();
         let read = move |mut conn: Conn| async move {
+            if conn.visible_summary(&viewer, run).await?.is_none() {
+                return Ok(None);
+            }
             let rows = conn.fetch(sql).await?;
             let places = rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? }));
             let mut places = places.collect::<Result<Vec<_>, Error>>()?;
@@ -84,10 +88,13 @@ impl Store {
                 reviews.retain(|review| access(&viewer, Act::SeeReview(review)).is_allowed());
                 visible_to(reviews, &viewer)
             };
-            conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await
+            conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await.map(Some)
         };
-        let (items, next) = self.inner.db.read_as_one(read).await?;
-        Ok(Page { items: self.without_lapsed_claims(items), next_cursor: next.map(ListPlace::encode) })
+        let page = self.inner.db.read_as_one(read).await?;
+        Ok(page.map(|(items, next)| Page {
+            items: self.without_lapsed_claims(items),
+            next_cursor: next.map(ListPlace::encode),
+        }))
     }
 
     /// Lists the reviews that the viewer may see; in the order of urgency, only pending ones. A page of other reviews

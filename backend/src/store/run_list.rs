@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use shared::access::{Principal, launched};
+use shared::access::{Act, Involvement, Principal, access, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
 use shared::id::RunId;
 use shared::run::{Ending, RunStatus, RunSummary};
@@ -67,10 +67,11 @@ impl Store {
         Ok(self.inner.db.read().await?.summaries(&[id.0]).await?.pop())
     }
 
-    /// Returns the summary of a run that people may see.
-    pub async fn shown_summary(&self, id: RunId) -> Result<Option<RunSummary>, Error> {
-        let sql = select().push(" FROM runs WHERE ").push(SHOWN).push(" AND id = ").bind(id.0);
-        Ok(self.inner.db.read().await?.summaries_in(sql).await?.pop())
+    /// Returns the summary of a run. `None` if the run does not exist, or the viewer may not see it.
+    pub async fn visible_summary(&self, viewer: &Principal, id: RunId) -> Result<Option<RunSummary>, Error> {
+        let viewer = viewer.clone();
+        let read = move |mut conn: Conn| async move { conn.visible_summary(&viewer, id).await };
+        self.inner.db.read_as_one(read).await
     }
 }
 
@@ -245,6 +246,18 @@ impl Conn {
     async fn places(&mut self, sql: Sql) -> Result<Vec<ListPlace>, Error> {
         let rows = self.fetch(sql).await?;
         rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? })).collect()
+    }
+
+    /// Reads the summary of a run. `None` if the run does not exist, or the viewer may not see it. The run's reviews are
+    /// looked up only if the answer depends on them.
+    pub(super) async fn visible_summary(&mut self, viewer: &Principal, id: RunId) -> Result<Option<RunSummary>, Error> {
+        let sql = select().push(" FROM runs WHERE ").push(SHOWN).push(" AND id = ").bind(id.0);
+        let Some(run) = self.summaries_in(sql).await?.pop() else { return Ok(None) };
+        if access(viewer, Act::SeeRun(&run, Involvement::None)).is_allowed() {
+            return Ok(Some(run));
+        }
+        let involvement = self.involvement(viewer, id).await?;
+        Ok(access(viewer, Act::SeeRun(&run, involvement)).is_allowed().then_some(run))
     }
 
     /// Reads the summaries of runs, in the order of `ids`.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::batch::Table;
 use super::blobs::{Blobs, Reader};
-use super::db::{Arg, Row, Sql};
+use super::db::{Arg, Conn, Row, Sql};
 use super::{Error, Store, unreadable, visibility};
 use crate::engine::{RunState, question_of, summary};
 
@@ -118,6 +118,13 @@ impl Store {
 
     /// Whether the viewer may decide one of the run's reviews, or has decided one.
     pub async fn involvement(&self, viewer: &Principal, run: RunId) -> Result<Involvement, Error> {
+        self.inner.db.read().await?.involvement(viewer, run).await
+    }
+}
+
+impl Conn {
+    /// Reads whether the viewer may decide one of the run's reviews, or has decided one.
+    pub(super) async fn involvement(&mut self, viewer: &Principal, run: RunId) -> Result<Involvement, Error> {
         // With CROSS JOIN, SQLite begins with the few reviews of the run.
         let sql = Sql::new(
             "SELECT 1 FROM reviews v CROSS JOIN review_audience a WHERE a.created_at = v.created_at AND \
@@ -125,8 +132,8 @@ impl Store {
         )
         .bind(run.0)
         .push(" AND ");
-        let sql = visibility::involved(viewer).shows(sql, self.inner.db.kind()).push(" LIMIT 1");
-        let found = self.inner.db.read().await?.fetch_one(sql).await?;
+        let sql = visibility::involved(viewer).shows(sql, self.kind()).push(" LIMIT 1");
+        let found = self.fetch_one(sql).await?;
         Ok(if found.is_some() { Involvement::Reviews } else { Involvement::None })
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -157,7 +158,7 @@ impl PoolState {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let path = percent_encode(self.path.as_os_str().as_encoded_bytes(), NON_ALPHANUMERIC);
             let conn = Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)?;
-            conn.set_prepared_statement_cache_capacity(STATEMENTS);
+            keep_statements(&conn)?;
             return Ok(conn);
         }
         // SQLITE_OPEN_CREATE is not set: if the file was removed under the server, that is an error, and no empty file
@@ -165,7 +166,7 @@ impl PoolState {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(&self.path, flags)?;
         conn.busy_timeout(BUSY)?;
-        conn.set_prepared_statement_cache_capacity(STATEMENTS);
+        keep_statements(&conn)?;
         // A commit moves pages into the database file only if `checkpoint` falls behind.
         conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4096")?;
         match self.of {
@@ -175,6 +176,13 @@ impl PoolState {
         }
         Ok(conn)
     }
+}
+
+/// Keeps prepared statements, and their plans: otherwise a statement is prepared again whenever another value is bound to
+/// its LIMIT, among others.
+pub(super) fn keep_statements(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
 
 impl SqliteSession {
@@ -323,4 +331,27 @@ impl ToSql for Arg {
 pub(super) fn column<T: FromSql>(row: &[Value], index: usize) -> Result<T, DriverError> {
     let value = row.get(index).ok_or(rusqlite::Error::InvalidColumnIndex(index))?;
     T::column_result(value.into()).map_err(|source| DriverError::Column { index, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn another_value_does_not_prepare_a_statement_again() {
+        let conn = Connection::open_in_memory().expect("opens");
+        keep_statements(&conn).expect("sets it");
+        conn.execute_batch(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, kind TEXT); CREATE INDEX some ON t (kind) WHERE kind = 'b';",
+        )
+        .expect("creates");
+        for limit in [1_i64, 2] {
+            let sql = Sql::new("SELECT id FROM t WHERE kind = ").bind("a").push(" LIMIT ").bind(limit);
+            fetch(&conn, &sql).expect("reads");
+            let statement = conn.prepare_cached(&sql.positional()).expect("is cached");
+            assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+        }
+    }
 }

@@ -15,7 +15,7 @@ use crate::engine::Input;
 use crate::store::db::Sql;
 use crate::store::queue::unused_classes;
 use crate::store::schema;
-use crate::store::sqlite::{SEEN, path_of};
+use crate::store::sqlite::{SEEN, keep_statements, path_of};
 use crate::store::testing::Database;
 use crate::store::{Actor, Change, FinishedFilter, NewFlow, Operation};
 
@@ -231,6 +231,7 @@ async fn sqlite_looks_through_no_large_table() {
     assert!(seen.len() > 50, "{}", seen.len());
     let path = path_of(&world.database.url).expect("a file");
     let conn = rusqlite::Connection::open(path).expect("opens");
+    keep_statements(&conn).expect("as the store's connections do");
     for sql in
         seen.iter().filter(|sql| sql.starts_with("SELECT") || sql.starts_with("WITH") || sql.starts_with("DELETE"))
     {
