@@ -33,7 +33,11 @@ impl Usage {
             many @ Self::MAX_CALLS.. => format!("{many} model calls or more"),
             many => format!("{many} model calls"),
         };
-        let cost = if self.total_cost_usd > 0.0 { format!(", {:.2} USD", self.total_cost_usd) } else { String::new() };
+        let cost = match self.total_cost_usd {
+            cost if cost <= 0.0 => String::new(),
+            cost if cost < 0.005 => ", under 0.01 USD".to_owned(),
+            cost => format!(", {cost:.2} USD"),
+        };
         Some(format!("{calls}, {} tokens{cost}", self.total_tokens))
     }
 }

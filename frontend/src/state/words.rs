@@ -143,6 +143,8 @@ pub fn cut(text: &str) -> String {
 pub fn dollars(usd: f64) -> String {
     if usd <= 0.0 {
         "$0".to_owned()
+    } else if usd < 0.0005 {
+        "under $0.001".to_owned()
     } else if usd < 0.01 {
         format!("${usd:.3}")
     } else {
@@ -157,7 +159,13 @@ pub fn amount(amount: f64, currency: &str) -> String {
         Some(whole) => format!("{} {currency}", thousands(whole)),
         // Less than a hundredth would be rounded away.
         None if amount.abs() < 0.01 => format!("{amount} {currency}"),
-        None => format!("{amount:.2} {currency}"),
+        None => {
+            let text = format!("{amount:.2}");
+            let (whole, cents) = text.split_once('.').unwrap_or((&text, "00"));
+            // A negative number, or one that is too large, has no commas.
+            let whole = whole.parse().map_or_else(|_| whole.to_owned(), thousands);
+            format!("{whole}.{cents} {currency}")
+        }
     }
 }
 
@@ -241,7 +249,8 @@ mod tests {
             ("$0.004", "$1.20", "1,234,567")
         );
         assert_eq!((dollars(12.006), dollars(0.009_96)), ("$12.01".into(), "$0.010".into()));
-        let said = [12.6, 5000.0, 0.004].map(|euros| amount(euros, "EUR"));
-        assert_eq!(said, ["12.60 EUR", "5,000 EUR", "0.004 EUR"]);
+        assert_eq!(dollars(0.0003), "under $0.001");
+        let said = [12.6, 5000.0, 0.004, 1_234_567.5, -2.5].map(|euros| amount(euros, "EUR"));
+        assert_eq!(said, ["12.60 EUR", "5,000 EUR", "0.004 EUR", "1,234,567.50 EUR", "-2.50 EUR"]);
     }
 }
