@@ -4,6 +4,7 @@
 use leptos::prelude::*;
 
 use super::glyph::Glyph;
+use crate::state::extent;
 pub use crate::state::hidden::named;
 use crate::state::invisible_characters::{TextPart, parts};
 use crate::state::markdown::{Address, pieces};
@@ -86,7 +87,8 @@ pub fn InertLink(
     }
 }
 
-/// An image that is shown on a click if it is a `data:` URL; otherwise its address.
+/// An image that is shown on a click if it is a `data:` URL; otherwise its address. An address that is no picture is
+/// shown as a whole: it is a part of the text that people approve.
 #[component]
 pub fn InertImage(
     /// The address of the image.
@@ -99,9 +101,10 @@ pub fn InertImage(
     let source = address.text.clone();
     // A `data:` image asks no server. Another server would learn who looks at the review, and when; the page's policy
     // blocks such images, so they can only be opened in a new tab.
-    let inline = ["data:image/png;", "data:image/jpeg;", "data:image/gif;", "data:image/webp;"];
-    let may_show = inline.iter().any(|kind| source.starts_with(kind));
-    let short = Address { text: source.chars().take(160).collect(), ..address.clone() };
+    let may_show = is_picture(&source);
+    // The rest is the picture.
+    let beginning: String = source.chars().take(80).collect();
+    let size = extent::bytes(source.len());
     let text = alt.clone();
     view! {
         <span class="inert-image">
@@ -113,9 +116,10 @@ pub fn InertImage(
                         <span class="grow">
                             <b>{inert(&text)}</b>
                             {if may_show {
-                                view! { <code class="address">{inert(&short.text)}</code> }.into_any()
+                                view! { <code class="address">{inert(&beginning)}"…"</code>" "<span class="tiny muted">{size.clone()}</span> }
+                                    .into_any()
                             } else {
-                                view! { <AddressBox address=if address.may_open { address.clone() } else { short.clone() } /> }.into_any()
+                                view! { <AddressBox address=address.clone() /> }.into_any()
                             }}
                         </span>
                         {may_show
@@ -133,6 +137,15 @@ pub fn InertImage(
     }
 }
 
+/// Whether an address is a picture in base64, and nothing else.
+fn is_picture(address: &str) -> bool {
+    let kinds =
+        ["data:image/png;base64,", "data:image/jpeg;base64,", "data:image/gif;base64,", "data:image/webp;base64,"];
+    let content = kinds.iter().find_map(|kind| address.strip_prefix(kind));
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    content.is_some_and(|content| content.bytes().all(is_digit))
+}
+
 #[component]
 fn AddressBox(address: Address) -> impl IntoView {
     let link = address.may_open.then(|| {
@@ -143,5 +156,5 @@ fn AddressBox(address: Address) -> impl IntoView {
         }
     });
     let barred = (!address.may_open).then(|| view! { <span class="tiny muted">"cannot be opened from here"</span> });
-    view! { <span class="address-box"><code class="address">{inert(&address.text)}</code>{link}{barred}</span> }
+    view! { <span class="address-box"><code class="address">{in_pieces(&address.text)}</code>{link}{barred}</span> }
 }
