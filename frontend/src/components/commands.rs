@@ -101,7 +101,9 @@ impl Commands {
         let listener = {
             let (says, act) = (Rc::clone(&says), Rc::clone(&act));
             window_event_listener(leptos::ev::keydown, move |event| {
-                if key_of(&event) == shortcut.keys && is_free(&event) && untrack(|| says()).is_some() {
+                // A key that is held down must not act again and again, such as undo every decision.
+                let is_pressed = key_of(&event) == shortcut.keys && !event.repeat();
+                if is_pressed && is_free(&event) && untrack(|| says()).is_some() {
                     event.prevent_default();
                     act();
                 }

@@ -115,7 +115,7 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, dec
             key if key == PREVIOUS.keys => step(-1),
             "ArrowDown" if !in_pane(&event) => step(1),
             "ArrowUp" if !in_pane(&event) => step(-1),
-            key if key == SELECT.keys => select(),
+            key if key == SELECT.keys && !event.repeat() => select(),
             key if key == SEARCH.keys => search(),
             // The review on screen is not the selected one yet, so no key may decide it.
             _ if walk.with_value(Option::is_some) => read_where_one_is(),
