@@ -36,6 +36,7 @@ pub mod states;
 pub mod status;
 pub mod status_strip;
 pub mod theme;
+pub mod throttle;
 pub mod time;
 pub mod timeline;
 pub mod views;

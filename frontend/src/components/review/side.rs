@@ -16,6 +16,7 @@ use crate::components::button::Button;
 use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
+use crate::components::throttle::throttled;
 use crate::components::time::Ago;
 use crate::state::outcomes::{self, Quotes};
 use crate::state::words;
@@ -24,6 +25,9 @@ use crate::state::words;
 const QUIET: &[&str] = &["human", "set", "router"];
 /// The maximum number of earlier entries.
 const EARLIER: usize = 8;
+
+/// The shortest time between two loads, in milliseconds.
+const PAUSE_MS: u32 = 1000;
 
 /// The column beside the content.
 #[component]
@@ -39,10 +43,11 @@ pub fn Side(pane: Pane) -> impl IntoView {
         let run = run_id.and_then(|id| live.runs.with(|runs| runs.get(id).map(|run| run.revision)));
         (pane.review.with(|review| (review.revision, review.status)), run)
     });
+    // While the run works, it changes many times a second.
+    let point = throttled(point, PAUSE_MS);
     // The column is only context: if it cannot be loaded, the review can still be decided.
     let loaded = LocalResource::new(move || {
-        // The memo is read, not only tracked: one that nobody reads does not run.
-        point.with(|_| ());
+        point.track();
         async move {
             let (run, report) = futures::join!(api.run(run_id?), api.report(run_id?));
             Some((run.ok(), report.ok()))
