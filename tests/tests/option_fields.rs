@@ -133,6 +133,49 @@ async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserR
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_cannot_be_read_stays_as_typed_and_no_part_of_it_is_sent() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let fields = json!({ "type": "object", "required": ["reason"], "properties": {
+        "amount": { "type": "number", "title": "Amount" }, "reason": { "type": "string", "title": "Reason" },
+    } });
+    offer(&server, &review, &json!([{ "id": "pay", "kind": "accept", "label": "Pay it", "fields": fields }]));
+    let driver = &browser.driver;
+    driver.refresh().await?;
+    button(driver, "Pay it…").click().await?;
+
+    // As JSON, there are no fields that a mistake could be shown at.
+    button(driver, "JSON").click().await?;
+    button(driver, "Pay it").click().await?;
+    wait_for_text(driver, "/reason: This is required.").await;
+    button(driver, "Form").click().await?;
+
+    field(driver, "amount").send_keys("12,50").await?;
+    field(driver, "reason").send_keys("As agreed.").await?;
+    let kept = "return Object.values(localStorage).some(draft => draft.includes('As agreed.'))";
+    eventually("the other field is kept meanwhile", async || {
+        driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
+    })
+    .await;
+    driver.refresh().await?;
+    let amount = field(driver, "amount");
+    assert_eq!(amount.value().await?.as_deref(), Some("12,50"));
+    button(driver, "Pay it").click().await?;
+    wait_for_text(driver, "Nothing was sent. Amount: A number, such as 12.5").await;
+
+    amount.send_keys(Key::Control + "a").await?;
+    amount.send_keys("12.5").await?;
+    button(driver, "Pay it").click().await?;
+    send_now(driver).await;
+    wait_for_text(driver, "Decided.").await;
+    let over = ana.review(review.id).await.expect("it is there");
+    let decision = over.resolution.and_then(|resolution| resolution.decision).expect("a decision");
+    let Value::Object(given) = json!({ "amount": 12.5, "reason": "As agreed." }) else { unreachable!() };
+    assert_eq!(decision.verdict, Verdict::Choose { option: "pay".to_owned(), fields: given });
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_may_be_left_out_is_sent_only_once_it_is_begun() -> BrowserResult<()> {
     let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let answer = json!({ "type": "object", "required": ["approved", "reason"], "properties": {

@@ -43,7 +43,9 @@ pub fn General(pane: Pane) -> impl IntoView {
         // Without fields, all messages are shown here.
         let fields = ["/edits", "/verdict/decisions", PLACE].into_iter().filter(|_| pane.is_alone());
         pane.mistakes.with(|all| {
-            let general = all.iter().filter(|one| !fields.clone().any(|field| one.path.starts_with(field)));
+            let is_inside =
+                |path: &str, field| path.strip_prefix(field).is_some_and(|rest: &str| rest.starts_with('/'));
+            let general = all.iter().filter(|one| !fields.clone().any(|field| is_inside(&one.path, field)));
             general.map(|one| one.message.clone()).collect::<Vec<_>>()
         })
     });

@@ -13,7 +13,7 @@ use crate::state::drafts::Draft;
 pub struct DraftForm {
     /// The content of the form.
     pub value: RwSignal<Value>,
-    /// Whether the content is valid so far: no field is half typed.
+    /// Whether the value is what stands in the form, so that it can be kept.
     pub sound: RwSignal<bool>,
     /// The first mistake in the form; `None` if there is none.
     pub flaw: RwSignal<Option<String>>,
@@ -56,7 +56,7 @@ impl Pane {
         let value = RwSignal::new(read(&self.workspace.draft_now(self.id)));
         let form = DraftForm { value, sound: RwSignal::new(true), flaw: RwSignal::new(None) };
         let DraftForm { value, sound, .. } = form;
-        // The last known value in the draft. While a field is half typed, the form is ahead of it.
+        // The last known value in the draft. While a text is typed that the value cannot hold, the form is ahead of it.
         let known = StoredValue::new(value.get_untracked());
         Effect::new(move |previous: Option<()>| {
             let value = value.get();

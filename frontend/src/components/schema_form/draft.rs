@@ -21,6 +21,9 @@ pub struct FieldDraft {
     pub optional: bool,
     /// What was typed or chosen.
     pub content: Content,
+    /// Whether text that cannot be read is kept as it is: that of a declared number, which is known for what it is when
+    /// the form is opened again.
+    keeps_text: bool,
     /// The value while nothing is typed; `None` if the field is left out then.
     empty: Option<Value>,
     /// The whole schema, for references.
@@ -113,7 +116,9 @@ impl FieldDraft {
             (Kind::Object(_), Some(_)) | (Kind::Json { .. }, Some(Value::Object(_))) => Some(json!({})),
             _ => None,
         };
-        Self { shape: Arc::new(shape), required, optional, content, empty, root: Arc::clone(root), depth }
+        let is_number = |shape: &Shape| matches!(shape.kind, Kind::Number { .. });
+        let keeps_text = is_number(&shape) && is_number(&Shape::of(root, schema, None, depth));
+        Self { shape: Arc::new(shape), required, optional, content, keeps_text, empty, root: Arc::clone(root), depth }
     }
 
     fn row(root: &Arc<Value>, item: &Value, value: &Value, depth: usize) -> ListRow {
@@ -206,10 +211,10 @@ impl FieldDraft {
         }
     }
 
-    /// Whether all texts in the field can be parsed, so that none is half typed.
+    /// Whether the value is what stands in the field: no text is typed that it cannot hold.
     pub fn is_sound(&self) -> bool {
         match &self.content {
-            Content::Text(text) => text.with(|text| text.is_empty() || self.parse(text).is_ok()),
+            Content::Text(text) => text.with(|text| text.is_empty() || self.keeps_text || self.parse(text).is_ok()),
             Content::Switch(_) | Content::Choice(_) | Content::Several(_) => true,
             Content::List(rows) => rows.get().iter().all(|row| row.draft.is_sound()),
             Content::Object(fields) => fields.iter().all(|(_, field)| field.is_sound()),
@@ -336,10 +341,20 @@ mod tests {
         let draft = FieldDraft::new(&json!({ "type": "integer" }), &json!(5));
         let Content::Text(text) = &draft.content else { panic!("a number is typed") };
         text.set("5.".into());
-        assert!(!draft.is_sound());
-        assert_eq!(draft.read(), Some(json!("5.")));
+        assert_eq!((draft.is_sound(), draft.read()), (true, Some(json!("5."))));
+        assert!(draft.mistake().is_some());
         let kept = FieldDraft::new(&json!({ "type": "integer" }), &json!("5."));
-        assert_eq!((kept.is_sound(), kept.mistake()), (false, draft.mistake()), "also when the form is opened again");
+        assert_eq!(
+            (kept.read(), kept.mistake()),
+            (draft.read(), draft.mistake()),
+            "also when the form is opened again"
+        );
+        // Without a schema, the text would be one like any other.
+        let undeclared = FieldDraft::new(&json!({}), &json!(5));
+        let Content::Text(text) = &undeclared.content else { panic!("a number is typed") };
+        text.set("5.".into());
+        assert!(!undeclared.is_sound());
+        let Content::Text(text) = &draft.content else { panic!("a number is typed") };
         text.set("50".into());
         assert_eq!((draft.is_sound(), draft.read()), (true, Some(json!(50))));
     }

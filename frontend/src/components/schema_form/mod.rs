@@ -18,11 +18,12 @@ use self::field::field_view;
 use self::place::FieldPlace;
 use crate::components::inert::inert_code;
 use crate::state::extent;
+use crate::state::verdict::is_at;
 
 /// A form for `value`.
 ///
-/// `base` is the JSON pointer of the value in the request, as in the server's mistakes. `sound` becomes `false` while a
-/// text is half typed, in a field or in the JSON tab; `flaw` is the first mistake that the browser finds, after the title
+/// `base` is the JSON pointer of the value in the request, as in the server's mistakes. `sound` becomes `false` while the
+/// value cannot hold a text that is half typed, in a field or in the JSON tab; `flaw` is the first mistake that the browser finds, after the title
 /// of its field. The form shows the value as it is: one that nobody has changed starts with
 /// [`crate::state::schema::initial`].
 #[component]
@@ -41,7 +42,7 @@ pub fn SchemaForm(
     /// The label of the field if the schema has no title and is not an object.
     #[prop(into, optional)]
     label: String,
-    /// Set to whether every text can be parsed.
+    /// Set to whether the value is what stands in the form.
     #[prop(optional, into)]
     sound: Option<RwSignal<bool>>,
     /// Set to the first mistake in the form.
@@ -53,7 +54,7 @@ pub fn SchemaForm(
         schema.get("type").is_some_and(|declared| declared == "object") && value.with_untracked(Value::is_object);
     // Fields for so many values would block the browser for seconds; one text does not.
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
-        return view! { <JsonAlone value sound flaw object=is_object/> }.into_any();
+        return view! { <JsonAlone value errors base sound flaw object=is_object/> }.into_any();
     }
     let draft = RwSignal::new(value.with_untracked(|value| FieldDraft::new(&schema, value)));
     let read = Memo::new(move |_| draft.with(|draft| draft.read().unwrap_or(Value::Null)));
@@ -83,7 +84,7 @@ pub fn SchemaForm(
         Effect::new(move |_| flaw.set(first.get()));
     }
 
-    let form_base = base.clone();
+    let (form_base, raw_base) = (base.clone(), base.clone());
     let here = move || {
         let base = form_base.clone();
         errors.with(|errors| errors.iter().filter(|one| one.path == base).map(|one| one.message.clone()).collect())
@@ -104,14 +105,14 @@ pub fn SchemaForm(
                     disabled=move || raw_mistake.with(Option::is_some)>"Form"</button>
                 <button type="button" aria-pressed=move || raw.with(Option::is_some).to_string() on:click=to_json>"JSON"</button>
             </div>
-            <Show when=move || has_fields() && whole.with(|whole| !whole.is_empty())>
+            <Show when=move || raw.with(Option::is_none) && has_fields() && whole.with(|whole| !whole.is_empty())>
                 <ul class="form-errors" role="alert">
                     {move || whole.get().into_iter().map(|message| view! { <li>{inert_code(&message)}</li> }).collect_view()}
                 </ul>
             </Show>
             <Show
                 when=move || raw.with(Option::is_none)
-                fallback=move || view! { <RawJson raw value mistake=raw_mistake object=is_object/> }
+                fallback=move || view! { <RawJson raw value errors base=raw_base.clone() mistake=raw_mistake object=is_object/> }
             >
                 {
                     let (base, label) = (base.clone(), label.clone());
@@ -130,6 +131,8 @@ pub fn SchemaForm(
 #[component]
 fn JsonAlone(
     value: RwSignal<Value>,
+    errors: Signal<Vec<Mistake>>,
+    base: String,
     sound: Option<RwSignal<bool>>,
     flaw: Option<RwSignal<Option<String>>>,
     object: bool,
@@ -146,16 +149,19 @@ fn JsonAlone(
     view! {
         <div class="form">
             <p class="hint">{format!("More than {} values: too many for a form, so they are edited as JSON.", extent::MAX_FIELDS)}</p>
-            <RawJson raw value mistake object/>
+            <RawJson raw value errors base mistake object/>
         </div>
     }
 }
 
-/// An editor of the value as JSON text; valid text changes the value at once.
+/// An editor of the value as JSON text; valid text changes the value at once. The server's mistakes are listed below it,
+/// each with its place in the value.
 #[component]
 fn RawJson(
     raw: RwSignal<Option<String>>,
     value: RwSignal<Value>,
+    errors: Signal<Vec<Mistake>>,
+    base: String,
     mistake: Memo<Option<String>>,
     object: bool,
 ) -> impl IntoView {
@@ -166,6 +172,7 @@ fn RawJson(
         raw.set(Some(text));
     };
     let mistake_id = format!("raw-json-mistake-{}", next_key());
+    let inside = Memo::new(move |_| errors.with(|errors| placed(errors, &base)));
     let rows = move || raw.with(|raw| raw.as_deref().map_or(4, |text| text.lines().count().clamp(4, 24)).to_string());
     view! {
         <div class="field" class:bad=move || mistake.with(Option::is_some)>
@@ -175,8 +182,18 @@ fn RawJson(
                 aria-invalid=move || mistake.with(Option::is_some).to_string()
                 aria-describedby=mistake_id.clone()></textarea>
             <p class="mistake" id=mistake_id aria-live="polite">{mistake}</p>
+            {move || inside.get().into_iter().map(|says| view! { <p class="mistake">{inert_code(&says)}</p> }).collect_view()}
         </div>
     }
+}
+
+/// The messages of the mistakes in the value at `base`, each after its place in it, such as `/amount`.
+fn placed(errors: &[Mistake], base: &str) -> Vec<String> {
+    let inside = errors.iter().filter(|one| is_at(one, base)).map(|one| match &one.path[base.len()..] {
+        "" => one.message.clone(),
+        place => format!("`{place}`: {}", one.message),
+    });
+    inside.collect()
 }
 
 /// Rewrites the JSON text when the value is changed elsewhere. Invalid text stays, as it is not sent.

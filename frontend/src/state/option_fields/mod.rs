@@ -9,7 +9,7 @@ use shared::review::{Review, ReviewOption};
 
 use super::drafts::Draft;
 use super::outbox::{Sending, Stage};
-use super::schema::{Shape, initial, resolve};
+use super::schema::{Shape, initial, resolve, unread_numbers};
 use super::sentences::{listed, quoted};
 
 /// The place of the fields in a decision, as a JSON pointer; mistakes name it.
@@ -23,6 +23,7 @@ pub fn given(option: &ReviewOption, draft: &Draft) -> Result<JsonMap, Vec<Mistak
     let typed = draft.fields.get(&option.id).cloned().unwrap_or_else(untouched);
     let mut mistakes = Vec::new();
     let fields = members(schema, schema, &typed, PLACE, &mut mistakes);
+    mistakes.extend(unread_numbers(schema, &Value::Object(typed), PLACE));
     if mistakes.is_empty() { Ok(fields) } else { Err(mistakes) }
 }
 

@@ -4,6 +4,7 @@
 mod initial;
 mod number;
 mod rules;
+mod unread;
 
 use serde_json::{Number, Value, json};
 use shared::error::json_type;
@@ -12,6 +13,7 @@ pub use shared::json_schema::resolve;
 pub use self::initial::{initial, initial_row};
 pub use self::number::parse_number;
 use self::rules::{TextRules, is_date};
+pub use self::unread::unread_numbers;
 use super::words::plain as label;
 
 /// The nesting depth beyond which a field is edited as JSON; schemas may be recursive.

@@ -6,6 +6,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use shared::JsonMap;
 use shared::api::MAX_BODY;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
@@ -20,6 +21,7 @@ use crate::state::drafts::{ActionDraft, Draft};
 use crate::state::effects::no_correction;
 use crate::state::extent;
 use crate::state::option_fields;
+use crate::state::schema::unread_numbers;
 use crate::state::sentences::sentence;
 use crate::state::words::count;
 
@@ -112,11 +114,20 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
             (Verdict::Actions { decisions, instructions }, comment)
         }
     };
+    let edits = if sends_edits(review, intent) { edits(review, draft) } else { JsonMap::new() };
+    let unread = review.items.iter().filter_map(|item| {
+        let place = pointer(["edits", item.key.as_str()]);
+        Some(unread_numbers(item.schema.as_ref()?, edits.get(&item.key)?, &place))
+    });
+    let unread: Vec<_> = unread.flatten().collect();
+    if !unread.is_empty() {
+        return Err(unread);
+    }
     let request = DecisionRequest {
         revision: review.revision,
         digest: review.digest.clone(),
         verdict,
-        edits: if sends_edits(review, intent) { edits(review, draft) } else { JsonMap::new() },
+        edits,
         comment,
         metadata: draft.metadata.clone(),
     };
@@ -191,7 +202,14 @@ fn actions(
                 ActionDecision::Approve { remember }
             }
             ActionKind::Edit => {
-                ActionDecision::Edit { arguments: typed.arguments.as_ref().unwrap_or(&action.arguments).clone() }
+                let arguments = typed.arguments.as_ref().unwrap_or(&action.arguments).clone();
+                let (schema, value) = (action.schema.as_ref(), Value::Object(arguments.clone()));
+                mistakes.extend(
+                    schema
+                        .map(|schema| unread_numbers(schema, &value, &format!("{path}/arguments")))
+                        .unwrap_or_default(),
+                );
+                ActionDecision::Edit { arguments }
             }
             ActionKind::Reject => ActionDecision::Reject { message: message.or_else(|| text.map(str::to_owned)) },
             ActionKind::Respond => {
