@@ -77,48 +77,8 @@ impl Topics {
 
 /// Whether entries of this kind concern a run as a whole, and not one of its steps.
 fn is_milestone(kind: EntryKind) -> bool {
-    match kind {
-        EntryKind::RunStarted
-        | EntryKind::RunResumed
-        | EntryKind::WorkflowWaiting
-        | EntryKind::RunCompleted
-        | EntryKind::RunFailed
-        | EntryKind::RunCancelled => true,
-        EntryKind::StepStarted
-        | EntryKind::StepRetrying
-        | EntryKind::StepCompleted
-        | EntryKind::StepFailed
-        | EntryKind::ModelAnswered
-        | EntryKind::ToolExecuted
-        | EntryKind::ReviewRequested
-        | EntryKind::ReviewExpiring
-        | EntryKind::ReviewUpdated
-        | EntryKind::ReviewResolved
-        | EntryKind::ReviewViewed
-        | EntryKind::GuardrailFired
-        | EntryKind::SpecialistMade
-        | EntryKind::StrategyChanged
-        | EntryKind::FeedbackGiven
-        | EntryKind::FlowSaved
-        | EntryKind::UserCreated
-        | EntryKind::UserUpdated
-        | EntryKind::GrantMade
-        | EntryKind::GrantUsed
-        | EntryKind::GrantRevoked
-        | EntryKind::DeputyNamed
-        | EntryKind::DeputyRemoved
-        | EntryKind::TokenCreated
-        | EntryKind::TokenRevoked
-        | EntryKind::LinkCreated
-        | EntryKind::SessionStarted
-        | EntryKind::SessionEnded
-        | EntryKind::LoginFailed
-        | EntryKind::HeadAccepted
-        | EntryKind::RunsArchived
-        | EntryKind::UserErased
-        | EntryKind::EntriesErased
-        | EntryKind::Unreadable => false,
-    }
+    use EntryKind::{RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, WorkflowWaiting};
+    matches!(kind, RunStarted | RunResumed | WorkflowWaiting | RunCompleted | RunFailed | RunCancelled)
 }
 
 #[cfg(test)]
