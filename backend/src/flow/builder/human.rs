@@ -231,11 +231,6 @@ impl Human {
         self.handler_of(Handler::Slack(SlackHandler { channel: channel.into(), timeout, reactions: false }))
     }
 
-    /// Does the same with reactions that decide: :white_check_mark: accepts, :x: stops.
-    pub fn slack_with_reactions(self, channel: impl Into<String>, timeout: Option<Span>) -> Self {
-        self.handler_of(Handler::Slack(SlackHandler { channel: channel.into(), timeout, reactions: true }))
-    }
-
     /// Asks a program at this URL before people. If it cannot be reached, the review is rejected.
     pub fn webhook(self, url: impl Into<String>) -> Self {
         self.handler_of(Handler::Webhook(WebhookHandler { url: url.into(), on_error: None, timeout: None }))

@@ -30,8 +30,7 @@ mod nodes;
 use indexmap::IndexMap;
 use serde_json::Value;
 use shared::definition::{
-    self, Defaults, Edge, EdgeCondition, Failure, GateSetting, Guardrails, Join, Next, Node, NodeKind, Reviewers,
-    Route, Target,
+    self, Defaults, Edge, EdgeCondition, Failure, Guardrails, Join, Next, Node, NodeKind, Reviewers, Route, Target,
 };
 use shared::error::{FlowCode, Mistake, pointer};
 use shared::id::{FlowId, NodeId};
@@ -166,12 +165,6 @@ impl Flow {
     /// Adds a tool with all its settings, for agents and [`Tool`] nodes.
     pub fn tool(mut self, name: impl Into<String>, tool: definition::Tool) -> Self {
         self.tools.insert(name.into(), tool);
-        self
-    }
-
-    /// Requires approval for the calls of a tool, or of tools whose names match a pattern.
-    pub fn asks_before(mut self, tool: impl Into<String>, gate: definition::Gate) -> Self {
-        self.gates.before_tool.insert(tool.into(), GateSetting::Gate(Box::new(gate)));
         self
     }
 
