@@ -149,8 +149,8 @@ impl<'f> Builder<'f> {
             events,
             given: self.given,
             used: self.used,
-            people_asked: self.people_asked,
-            feedback_told: self.feedback_told,
+            people_used: self.people.filter(|_| self.people_asked),
+            feedback_used: if self.feedback_told { self.feedback } else { Vec::new() },
             feedback_given: self.feedback_given,
             refused,
         }

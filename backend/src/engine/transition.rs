@@ -78,10 +78,10 @@ pub struct Transition {
     pub given: Vec<Grant>,
     /// Grants that were used: with these alone, a replay gives the same.
     pub used: Vec<Granted>,
-    /// Whether it depends on the users who exist: then a replay needs them.
-    pub people_asked: bool,
-    /// Whether an agent received feedback.
-    pub feedback_told: bool,
+    /// The users who existed, if it depends on them: then a replay needs them.
+    pub people_used: Option<Arc<[Principal]>>,
+    /// The feedback that there was, if an agent received some of it.
+    pub feedback_used: Vec<Feedback>,
     /// Feedback that was given.
     pub feedback_given: Vec<Feedback>,
     /// The refusal of the input, if deadlines that had passed or lost votes were applied before it. The transition is

@@ -72,22 +72,18 @@ impl Group {
             context,
             keeps_metadata: true,
             requested_by: by.username.clone(),
-            people: people.clone(),
+            people,
             feedback: self.feedback_on(compiled),
         };
         let granted = if compiled.has_gates() { self.granted(flow, version, run, moment.now) } else { Vec::new() };
-        let feedback = launch.feedback.clone();
         let mut transition = engine::launch(compiled, launch.clone(), granted, moment)?;
         questions::check(&transition)?;
-        let grants = std::mem::take(&mut transition.used);
-        let people = people.filter(|_| transition.people_asked);
-        let feedback = if transition.feedback_told { feedback } else { Vec::new() };
         let recorded = Recorded {
             moment,
             cause: Cause::Launch(Box::new(launch)),
-            grants,
-            people,
-            feedback,
+            grants: std::mem::take(&mut transition.used),
+            people: transition.people_used.take(),
+            feedback: std::mem::take(&mut transition.feedback_used),
             forgotten: Vec::new(),
         };
         self.runs.entry(run).or_default().absorb(transition, recorded)
@@ -165,9 +161,8 @@ impl Group {
         if compiled.has_gates() {
             snapshot.grants = self.granted(&state.flow, state.version, run, moment.now);
         }
-        snapshot.people.clone_from(&people);
+        snapshot.people = people;
         snapshot.feedback = self.feedback_on(compiled);
-        let feedback = snapshot.feedback.clone();
         let mut transition = engine::apply(compiled, snapshot, input.clone(), moment)?;
         let repeats = matches!(input, Input::Claim { .. } | Input::Release { .. });
         if repeats && transition.reviews.is_empty() && transition.refused.is_none() {
@@ -176,8 +171,8 @@ impl Group {
         }
         let given = std::mem::take(&mut transition.given);
         let grants = std::mem::take(&mut transition.used);
-        let people = people.filter(|_| transition.people_asked);
-        let feedback = if transition.feedback_told { feedback } else { Vec::new() };
+        let people = transition.people_used.take();
+        let feedback = std::mem::take(&mut transition.feedback_used);
         let said = std::mem::take(&mut transition.feedback_given);
         let over = transition.state.outcome.is_some();
         let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
