@@ -89,9 +89,10 @@ fn deciders(review: &Review) -> String {
     let handed = handed.collect::<Vec<_>>().concat();
     let not = if review.reviewers.not_requester { " Not the person who started the run." } else { "" };
     let how = match review.kind {
-        ReviewKind::Handoff => "to take care of it",
-        _ if review.voting.is_some() => "by vote",
-        _ => "the first decision wins",
+        ReviewKind::Handoff => ", to take care of it",
+        _ if review.voting.is_some() => ", by vote",
+        _ if review.reviewers.roles.is_empty() && review.reviewers.users.len() == 1 => "",
+        _ => ", the first decision wins",
     };
-    format!("{who}, {how}.{not}{handed}")
+    format!("{who}{how}.{not}{handed}")
 }
