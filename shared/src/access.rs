@@ -97,8 +97,10 @@ pub enum Act<'a> {
     SeeReview(&'a Review),
     /// Decide a review.
     Decide(&'a Review),
-    /// Claim or release a review, or comment on it.
+    /// Claim or release a review.
     Handle(&'a Review),
+    /// Comment on a review, for whoever sees it: the person who started the run answers what a reviewer asks.
+    Comment(&'a Review),
     /// Withdraw a review, which then counts as rejected: for the person who started the run, and for admins. Developers
     /// may cancel the run, but not steer it past a person.
     Withdraw(&'a Review),
@@ -196,7 +198,11 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = launched(principal, &run.requested_by);
             Access::from(principal.has(DEVELOPER) || own, "cancelling runs of others needs the role developer")
         }
-        Act::SeeReview(review) => {
+        Act::Comment(review) if review.unreadable => {
+            let reason = "this review cannot be commented on: its stored data is damaged";
+            if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden }
+        }
+        Act::SeeReview(review) | Act::Comment(review) => {
             if sees(principal, review) {
                 Access::Allowed
             } else {

@@ -285,7 +285,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
     wait_for_text(driver, "with your edit").await;
-    field(driver, "Comment for the other reviewers").send_keys("Who has read it?").await?;
+    field(driver, "Comment on this review").send_keys("Who has read it?").await?;
     locate(driver, By::Css(".say textarea")).send_keys("Better so.").await?;
     let here = driver.current_url().await?;
 
@@ -302,7 +302,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     // The counts of the list before may have been requested as well, if they were due just then.
     assert!(driver.execute("return held.map(release => release()).length", vec![]).await?.convert::<u32>()? > 0);
     assert_eq!(driver.current_url().await?.path(), here.path());
-    let comment = field(driver, "Comment for the other reviewers");
+    let comment = field(driver, "Comment on this review");
     assert_eq!(comment.value().await?.as_deref(), Some("Who has read it?"));
     browser.is_readable("session-again", &SCREENS).await;
     browser.screen(1440, 900).await;

@@ -35,7 +35,7 @@ async fn comments(api: &Api, review: &Review) -> Vec<String> {
 async fn a_comment_is_added_once_and_what_is_typed_on_stays() -> BrowserResult<()> {
     let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
-    let name = "Comment for the other reviewers";
+    let name = "Comment on this review";
     browser.hold(Some("POST .*/comments")).await?;
     field(driver, name).send_keys("First.").await?;
     button(driver, "Add").click().await?;

@@ -245,6 +245,14 @@ fn row(principal: &Principal) -> String {
 }
 
 #[test]
+fn who_sees_a_review_may_comment_on_it_and_need_not_be_able_to_decide() {
+    let asked = review(&json!({ "requested_by": "dev", "reviewers": { "users": ["ana"], "not_requester": true } }));
+    assert!(!access(&person("dev", &[]), Act::Decide(&asked)).is_allowed());
+    assert_eq!(access(&person("dev", &[]), Act::Comment(&asked)), Access::Allowed);
+    assert_eq!(access(&person("max", &["reviewer"]), Act::Comment(&asked)), Access::Hidden);
+}
+
+#[test]
 fn a_token_has_a_right_only_through_a_role_that_it_names() {
     let mut table = String::new();
     for roles in ["", "legal", "reviewer", "developer", "admin"] {

@@ -60,7 +60,7 @@ impl Builder<'_> {
         via: Via,
         text: String,
     ) -> Result<(), Refusal> {
-        let review = self.pending_review(id, by, Act::Handle)?;
+        let review = self.pending_review(id, by, Act::Comment)?;
         let mistake = if review.comments.len() >= MAX_COMMENTS {
             Some(("too_many", format!("a review has at most {MAX_COMMENTS} comments")))
         } else if text.trim().is_empty() {

@@ -165,7 +165,7 @@ async fn who_may_not_see_a_review_does_not_know_of_it_and_who_may_not_decide_is_
 #[tokio::test]
 async fn a_claim_and_a_comment_are_seen_and_void_nothing() {
     let site = Site::new().await;
-    let (_, ana, _, review) = asked(&site).await;
+    let (dev, ana, _, review) = asked(&site).await;
     let path = format!("/api/v1/reviews/{}", review["id"].as_str().unwrap());
     let claimed = ana.post(&format!("{path}/claim"), &json!({})).await.expect(200);
     assert_eq!(claimed["review"]["claimed_by"]["by"], "ana");
@@ -174,6 +174,9 @@ async fn a_claim_and_a_comment_are_seen_and_void_nothing() {
     let comment = json!({ "text": "Is this the right ocean?" });
     let commented = ana.post(&format!("{path}/comments"), &comment).await.expect(200);
     assert_eq!(commented["review"]["comments"][0]["text"], "Is this the right ocean?");
+    let answer = json!({ "text": "It is." });
+    let answered = dev.post(&format!("{path}/comments"), &answer).await.expect(200);
+    assert_eq!(answered["review"]["comments"][1]["by"], "dev", "who may not decide can answer");
     assert_eq!(commented["review"]["digest"], review["digest"]);
     assert_eq!(ana.post(&format!("{path}/comments"), &json!({ "text": " " })).await.code(422), "invalid");
     decide(&ana, &review, &decision(&review, "approve"), "k").await.expect(200);

@@ -2,6 +2,7 @@
 //! comments.
 
 use leptos::prelude::*;
+use shared::access::Act;
 use shared::api::NewComment;
 use shared::review::Review;
 use shared::run::{Report, Run, StepStatus};
@@ -188,7 +189,7 @@ fn Earlier(pane: Pane, report: Memo<Option<Report>>) -> impl IntoView {
 
 #[component]
 fn Comments(pane: Pane) -> impl IntoView {
-    let api = use_api();
+    let (api, session) = (use_api(), Session::expect());
     let live = Live::expect();
     let notifier = Notifier::expect();
     // In the draft, since a session may end before the comment is sent.
@@ -217,7 +218,7 @@ fn Comments(pane: Pane) -> impl IntoView {
     });
     let busy = send.pending();
     let commented = Memo::new(move |_| pane.review.with(|review| !review.comments.is_empty()));
-    let may = move || pane.access.get().is_allowed() && pane.review.with(|review| review.is_pending());
+    let may = Memo::new(move |_| pane.review.with(|review| review.is_pending() && session.may(Act::Comment(review))));
     let nothing = Signal::derive(move || busy.get() || text.with(|text| text.trim().is_empty()));
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
@@ -227,16 +228,16 @@ fn Comments(pane: Pane) -> impl IntoView {
         }
     };
     view! {
-        <Show when=move || may() || commented.get()>
+        <Show when=move || may.get() || commented.get()>
             <section class="comments">
                 <h2 class="sub">"Comments"</h2>
                 <CommentList pane=pane />
-                <Show when=may>
+                <Show when=move || may.get()>
                     <form on:submit=submit>
                         <input
                             class="input"
-                            placeholder="Comment for other reviewers"
-                            aria-label="Comment for the other reviewers"
+                            placeholder="Add a comment"
+                            aria-label="Comment on this review"
                             prop:value=text
                             on:input=move |event| write(event_target_value(&event))
                         />
