@@ -28,6 +28,7 @@ use super::problem::{Result, unexpected};
 use super::{AppState, Caller, Write};
 use crate::engine::{Input, Refusal};
 use crate::problem::of_refusal;
+use crate::rate_limit::LimitHolder;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use checks_at_once::ChecksAtOnce;
@@ -88,7 +89,10 @@ async fn get(
     let wait = wait.map(wait::checked).transpose()?;
     // Begins before the review is read, so that an end in between is not missed.
     let end = wait
-        .map(|wait| Ok::<_, Problem>((wait, caller.state.waits.end_of(id, person, &caller.state.store)?)))
+        .map(|wait| {
+            let holder = LimitHolder::of(caller.principal());
+            Ok::<_, Problem>((wait, caller.state.waits.end_of(id, holder, &caller.state.store)?))
+        })
         .transpose()?;
     let mut review = visible(&caller, id).await?;
     if let Some(viewed) = viewed.filter(|viewed| *viewed != review.revision) {

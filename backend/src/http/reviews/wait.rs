@@ -1,5 +1,6 @@
 //! Requests that wait until a review is over. While requests wait, one task of this process checks their reviews after
-//! each commit. The number of waiting requests per person is limited, because each occupies a connection.
+//! each commit. The number of waiting requests of a person, and of a person's tokens, is limited, because each occupies a
+//! connection.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,15 +8,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use shared::error::{Code, Problem};
-use shared::id::{ReviewId, Username};
+use shared::id::ReviewId;
 use shared::time::Span;
 use tokio::sync::watch;
 
+use crate::rate_limit::LimitHolder;
 use crate::store::Store;
 
 /// The longest wait of one request.
 pub(in crate::http) const LONGEST: Duration = Duration::from_mins(1);
-/// The most waiting requests per person.
+/// The most waiting requests of one holder.
 const EACH: usize = 20;
 /// The `Retry-After` for further requests, in seconds.
 const TRY_AGAIN: u64 = 1;
@@ -33,17 +35,17 @@ pub(in crate::http) struct ReviewWaits(Arc<Mutex<Waiting>>);
 #[derive(Debug, Default)]
 struct Waiting {
     reviews: HashMap<ReviewId, watch::Sender<()>>,
-    /// The number of waiting requests of each person.
-    people: HashMap<Username, usize>,
+    /// The number of waiting requests of each person, and of the tokens of each.
+    holders: HashMap<LimitHolder, usize>,
     /// Whether the task [`follow`] is running.
     is_followed: bool,
 }
 
-/// A wait for the end of a review. Counts against the limit of the person until it is dropped.
+/// A wait for the end of a review. Counts against the limit of its holder until it is dropped.
 pub(in crate::http) struct End {
     over: watch::Receiver<()>,
     review: ReviewId,
-    person: Username,
+    holder: LimitHolder,
     waiting: Arc<Mutex<Waiting>>,
 }
 
@@ -58,10 +60,10 @@ impl End {
 impl Drop for End {
     fn drop(&mut self) {
         let mut waiting = self.waiting.lock();
-        if let Some(count) = waiting.people.get_mut(&self.person) {
+        if let Some(count) = waiting.holders.get_mut(&self.holder) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                waiting.people.remove(&self.person);
+                waiting.holders.remove(&self.holder);
             }
         }
         // `self.over` still counts as a receiver.
@@ -72,11 +74,11 @@ impl Drop for End {
 }
 
 impl ReviewWaits {
-    /// Begins a wait for the end of a review; `429` if too many requests of the person are waiting. Read the review
+    /// Begins a wait for the end of a review; `429` if too many requests of the holder are waiting. Read the review
     /// after this call, so that its end is not missed.
-    pub fn end_of(&self, review: ReviewId, person: &Username, store: &Store) -> Result<End, Problem> {
+    pub fn end_of(&self, review: ReviewId, holder: LimitHolder, store: &Store) -> Result<End, Problem> {
         let mut waiting = self.0.lock();
-        let count = waiting.people.entry(person.clone()).or_default();
+        let count = waiting.holders.entry(holder.clone()).or_default();
         if *count >= EACH {
             let problem = Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) };
             return Err(problem.detail(format!("{EACH} of your requests are already waiting: ask without `wait`")));
@@ -86,7 +88,7 @@ impl ReviewWaits {
         if !std::mem::replace(&mut waiting.is_followed, true) {
             tokio::spawn(follow(Arc::clone(&self.0), store.clone()));
         }
-        Ok(End { over, review, person: person.clone(), waiting: Arc::clone(&self.0) })
+        Ok(End { over, review, holder, waiting: Arc::clone(&self.0) })
     }
 }
 

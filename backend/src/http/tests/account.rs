@@ -305,3 +305,17 @@ async fn a_login_is_answered_even_if_the_person_cannot_be_read_afterwards() {
     assert!(!cookie(&answer, "countersign_session").is_empty());
     assert_eq!(answer.expect(200)["username"], "ana");
 }
+
+#[tokio::test]
+async fn a_person_has_a_limited_number_of_tokens() {
+    let site = Site::new().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let new = json!({ "name": "ci", "roles": [] });
+    for _ in 0..200 {
+        ana.post("/api/v1/tokens", &new).await.expect(201);
+    }
+    assert_eq!(ana.post("/api/v1/tokens", &new).await.code(409), "conflict");
+    let oldest = ana.get("/api/v1/tokens").await.expect(200)["items"][0]["id"].as_str().unwrap().to_owned();
+    ana.delete(&format!("/api/v1/tokens/{oldest}")).await.expect(204);
+    ana.post("/api/v1/tokens", &new).await.expect(201);
+}
