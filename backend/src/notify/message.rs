@@ -4,7 +4,7 @@
 use shared::definition::OnTimeout;
 use shared::invisible_characters::replaced;
 use shared::notification::Occasion;
-use shared::review::{Review, ReviewStatus};
+use shared::review::{Review, ReviewKind, ReviewStatus};
 use shared::time::Timestamp;
 
 /// The longest title, in characters.
@@ -123,7 +123,13 @@ pub(super) fn time_left(review: &Review, now: Timestamp) -> Option<String> {
         Some(OnTimeout::Reject) => ", then it counts as rejected",
         Some(OnTimeout::Approve) => ", then it counts as approved",
         Some(OnTimeout::Escalate(_)) => ", then others are asked too",
-        _ => "",
+        Some(OnTimeout::Error) => ", then the run fails",
+        Some(OnTimeout::Follow | OnTimeout::Goto { .. }) if !review.actions.is_empty() => {
+            ", then it counts as rejected"
+        }
+        Some(OnTimeout::Goto { .. }) => ", then the run goes on another way",
+        Some(OnTimeout::Follow) if review.kind == ReviewKind::Approval => ", then the run goes on without an answer",
+        Some(OnTimeout::Follow) | None => "",
     };
     Some(format!("{} left{then}", span(until.since(now))))
 }

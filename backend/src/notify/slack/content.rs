@@ -48,6 +48,8 @@ pub(super) fn parts(review: &Review) -> (Vec<String>, bool) {
         all.extend(at_stake(&review.stakes));
     }
     all.extend(review.warnings.iter().map(|warning| Part::Own(format!("Guardrail: {warning}"))));
+    // Written by models and programs, and not a part of what is decided, but those who decide should have it.
+    all.extend(review.advice.iter().map(|advice| Part::Foreign(advice.to_string())));
     all.extend(review.options.iter().filter_map(beyond_button));
     all.retain(|(Part::Foreign(text) | Part::Own(text))| !text.trim().is_empty());
     let mut whole = all.len() <= MAX_PARTS;
@@ -122,6 +124,13 @@ mod tests {
         assert_eq!(shown[..2], quoted);
         assert!(shown[2].starts_with("Guardrail: ") && shown[2].contains("it deletes"), "{shown:?}");
         assert!(whole);
+        let judged =
+            json!([{ "by": "demo/judge", "via": "judge", "at": "2026-11-20T10:00:00Z", "reason": "It has\nPII." }]);
+        let review = Review { advice: serde_json::from_value(judged).unwrap(), ..review };
+        let (shown, _) = parts(&review);
+        let advised =
+            |part: &String| part.starts_with("> ") && part.contains("demo/judge") && part.ends_with("\n> PII.");
+        assert!(shown.iter().any(advised), "{shown:?}");
         let review = Review { prompt: "line\n".repeat(100), ..review };
         let (shown, whole) = parts(&review);
         assert!(shown[0].ends_with("> line\n… 60 more lines in the console") && !whole, "{shown:?}");
