@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use super::reviewer::Reviewer;
 use super::{Inner, News};
 use crate::engine::{Input, Refusal};
-use crate::store::{self, Actor, Change, CommitError, Operation};
+use crate::store::{self, Actor, Change, CommitError, Committed, ExponentialBackoff, Operation, with_retries};
 
 /// A person for whom the program decides.
 pub(super) struct Person {
@@ -92,7 +92,7 @@ impl ReviewerLoop {
 
     /// Finds pending reviews, in case news were missed.
     async fn look(&mut self) {
-        match self.pending().await {
+        match with_retries(|| self.pending()).await {
             Ok(pending) => {
                 self.asked.retain(|id, _| pending.contains_key(id));
                 for review in pending.into_values() {
@@ -108,9 +108,10 @@ impl ReviewerLoop {
     async fn look_at(&mut self, run: RunId) {
         // Before the reviews are read, which then have the answers of those that are no longer busy.
         self.asked.retain(|_, asked| asked.run != Some(run) || asked.is_busy());
-        match self.inner.pending(run).await {
-            Ok(pending) => {
-                for review in pending {
+        match with_retries(|| self.inner.store.run_reviews(run)).await {
+            Ok(mut reviews) => {
+                reviews.sort_by_key(|review| (review.created_at, review.id));
+                for review in reviews.into_iter().filter(Review::is_pending) {
                     self.hand_to_reviewer(review).await;
                 }
             }
@@ -159,7 +160,7 @@ impl ReviewerLoop {
         }
         let mut able = Vec::new();
         for (place, person) in self.people.iter().enumerate() {
-            let may = match self.principal(person).await {
+            let may = match with_retries(|| self.principal(person)).await {
                 Ok(principal) => principal.is_some_and(|by| access(&by, Act::Decide(&review)).is_allowed()),
                 Err(error) => {
                     tracing::warn!(%error, "a reviewer could not be asked");
@@ -250,7 +251,7 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
         };
         let input = Input::decide(review.id, by, person.via, request);
         let operation = Operation::Review { review: review.id, input: Box::new(input) };
-        let mistakes = match inner.store.commit(Change { by: Some(actor), key: None, operation }).await {
+        let mistakes = match commit(inner, Change { by: Some(actor), key: None, operation }).await {
             // The outcome arrives with the news, even if someone else was faster.
             Ok(_)
             | Err(CommitError::Refused(
@@ -267,6 +268,21 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
             Err(error) => return Err(error.to_string()),
         };
         person.reviewer.refused(review, &mistakes).await.map_err(|declined| declined.to_string())?;
+    }
+}
+
+/// Commits a decision, again and again while the database is unavailable: what a person chose must not be lost. If an
+/// attempt took effect although that was not known, the next one finds the review decided.
+async fn commit(inner: &Inner, change: Change) -> Result<Committed, CommitError> {
+    let mut backoff = ExponentialBackoff::default();
+    loop {
+        match inner.store.commit(change.clone()).await {
+            Err(error @ (CommitError::Unavailable(_) | CommitError::Unknown(_))) => {
+                tracing::warn!(%error, "a decision could not be committed; trying again");
+                tokio::time::sleep(backoff.next_wait()).await;
+            }
+            done => return done,
+        }
     }
 }
 
