@@ -1,8 +1,10 @@
 //! The page of a run follows the run through failures of the server, and what is done there counts once.
 
 use serde_json::json;
-use tests::pages::{button, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, reading};
+use shared::api::ReviewQuery;
+use shared::review::ReviewStatus;
+use tests::pages::{button, field, wait_for_text};
+use tests::reviewing::{Desk, NOTE, choose, decide, launch, pending, reading};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -49,6 +51,31 @@ async fn a_run_that_is_cancelled_again_after_a_lost_answer_is_cancelled_once() -
     send.click().await?;
     admin.release(true).await?;
     wait_for_text(driver, "The run is cancelled.").await;
+    tokio::join!(admin.quit(), browser.quit());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_over_is_started_again_from_a_form_with_its_input() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    decide(&ana, &review, choose("stop"), json!({})).await;
+    let run = launch(&server, "note", json!({ "text": "A text for Monday." })).await;
+    let second = pending(&ana).await;
+    let admin = reading(&server, "admin", &second).await?;
+    decide(&ana, &second, choose("stop"), json!({})).await;
+    let driver = &admin.driver;
+    driver.goto(format!("{}/runs/{run}", server.base)).await?;
+    button(driver, "Run again").click().await?;
+    eventually("its input is in the form", async || {
+        let text = field(driver, "text").value().await.ok()?;
+        (text.as_deref() == Some("A text for Monday.")).then_some(())
+    })
+    .await;
+    button(driver, "Start the run").click().await?;
+    let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
+    let third = eventually("another run asks", async || ana.reviews(&query).await.ok()?.items.pop()).await;
+    assert_ne!(third.run_id, Some(run));
+    assert_eq!(third.items[0].value, json!("A text for Monday."));
     tokio::join!(admin.quit(), browser.quit());
     Ok(())
 }

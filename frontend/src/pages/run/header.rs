@@ -1,7 +1,12 @@
 //! The head of the run's page: its identity, the actions, and how it ended or what it waits for.
 
+use leptos::ev::MouseEvent;
 use leptos::html;
 use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::use_navigate;
+use serde_json::Value;
+use shared::JsonMap;
 use shared::access::Act;
 use shared::review::{self, Review};
 use shared::run::RunStatus;
@@ -9,12 +14,13 @@ use shared::run::RunStatus;
 use super::cancel::CancelDialog;
 use super::data::RunData;
 use super::feedback::{FeedbackDialog, RunFeedback};
-use crate::client::{Live, Session};
+use crate::client::{Live, Notifier, Session, Workspace};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
+use crate::state::drafts::Form;
 use crate::state::ending::{Ending, ending_word};
 use crate::state::outcomes::{self, Quotes};
 use crate::state::sentences::sentence;
@@ -40,6 +46,10 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
     let may_cancel = Memo::new(move |_| {
         summary.with(|run| run.as_ref().is_some_and(|run| !run.status.is_over() && session.may(Act::CancelRun(run))))
     });
+    let may_repeat = Memo::new(move |_| {
+        summary.with(|run| run.as_ref().is_some_and(|run| run.status.is_over() && session.may(Act::Launch)))
+    });
+    let again = run_again(data);
     let took = move || {
         summary.with(|run| {
             run.as_ref().map(|run| {
@@ -77,12 +87,40 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
             <Show when=move || has_agents.get()>
                 <button class="b" on:click=move |_| saying.set(true)><Glyph icon=icondata::LuMessageSquare/>"Feedback"</button>
             </Show>
+            <Show when=move || may_repeat.get()>
+                <button class="b" on:click=again.clone()><Glyph icon=icondata::LuRotateCcw/>"Run again"</button>
+            </Show>
             <Show when=move || may_cancel.get()>
                 <button class="b stop" on:click=move |_| cancelling.set(true)>"Cancel the run"</button>
             </Show>
             <CancelDialog data open=cancelling/>
             <FeedbackDialog data open=saying feedback/>
         </header>
+    }
+}
+
+/// Fills in the form that starts a run with what this one was started with, and opens it. Nothing starts before a person
+/// has looked at it.
+fn run_again(data: RunData) -> impl Fn(MouseEvent) + Clone + 'static {
+    let (workspace, notifier, navigate) = (Workspace::expect(), Notifier::expect(), use_navigate());
+    move |_| {
+        let Some(run) = data.run.get_untracked() else { return };
+        let (flow, version) = (run.summary.flow.to_string(), run.summary.version);
+        let mut context = serde_json::to_value(&run.context).unwrap_or_default();
+        if let Some(members) = context.as_object_mut().filter(|_| run.context.metadata.is_empty()) {
+            members.remove("metadata");
+        }
+        let filled = [("input".to_owned(), Value::Object(run.input)), ("context".to_owned(), context)];
+        let filled: JsonMap = filled.into_iter().collect();
+        let form = Form::Launch((flow.clone(), version));
+        match workspace.form(&form) {
+            Some(typed) if typed != filled => {
+                notifier.bad("The form holds what you typed before. Clear it, and choose “Run again” once more.");
+            }
+            // The input may contain a password, so it is not stored in the browser.
+            _ => workspace.write_form(&form, Some(filled), true),
+        }
+        navigate(&format!("/flows/{flow}?version={version}"), NavigateOptions::default());
     }
 }
 
