@@ -9,10 +9,10 @@ use leptos::task::spawn_local;
 pub fn throttled<T: Clone + Send + Sync + PartialEq + 'static>(source: Memo<T>, pause_ms: u32) -> ReadSignal<T> {
     let (now, set_now) = signal(source.get_untracked());
     let rests = StoredValue::new(false);
-    Effect::new(move |previous: Option<()>| {
+    Effect::new(move |_| {
         // The memo is read, not only tracked: one that nobody reads does not run.
         source.with(|_| ());
-        if previous.is_none() || rests.get_value() {
+        if rests.get_value() {
             return;
         }
         rests.set_value(true);
