@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use super::reviewer::Reviewer;
 use super::{Inner, News};
 use crate::engine::{Input, Refusal};
-use crate::store::{self, Actor, Change, CommitError, Committed, ExponentialBackoff, Operation, with_retries};
+use crate::store::{self, Actor, Change, CommitError, ExponentialBackoff, Operation, with_retries};
 
 /// A person for whom the program decides.
 pub(super) struct Person {
@@ -251,9 +251,9 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
         };
         let input = Input::decide(review.id, by, person.via, request);
         let operation = Operation::Review { review: review.id, input: Box::new(input) };
-        let mistakes = match commit(inner, Change { by: Some(actor), key: None, operation }).await {
+        let mistakes = match commit(inner, person, review, Change { by: Some(actor), key: None, operation }).await {
             // The outcome arrives with the news, even if someone else was faster.
-            Ok(_)
+            Ok(())
             | Err(CommitError::Refused(
                 Refusal::ReviewResolved(_)
                 | Refusal::Overtaken { .. }
@@ -271,17 +271,23 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
     }
 }
 
-/// Commits a decision, again and again while the database is unavailable: what a person chose must not be lost. If an
-/// attempt took effect although that was not known, the next one finds the review decided.
-async fn commit(inner: &Inner, change: Change) -> Result<Committed, CommitError> {
+/// Commits a decision, again and again while the database is unavailable: what a person chose must not be lost. If it is
+/// not known whether an attempt took effect, the review tells.
+async fn commit(inner: &Inner, person: &Person, review: &Review, change: Change) -> Result<(), CommitError> {
     let mut backoff = ExponentialBackoff::default();
     loop {
-        match inner.store.commit(change.clone()).await {
-            Err(error @ (CommitError::Unavailable(_) | CommitError::Unknown(_))) => {
-                tracing::warn!(%error, "a decision could not be committed; trying again");
-                tokio::time::sleep(backoff.next_wait()).await;
+        let error = match inner.store.commit(change.clone()).await {
+            Err(error @ (CommitError::Unavailable(_) | CommitError::Unknown(_))) => error,
+            done => return done.map(drop),
+        };
+        tracing::warn!(%error, "a decision could not be committed; trying again");
+        tokio::time::sleep(backoff.next_wait()).await;
+        if matches!(error, CommitError::Unknown(_)) {
+            let Ok(now) = with_retries(|| inner.store.review(review.id)).await else { return Err(error) };
+            let said = |now: &Review| now.decisions.iter().filter(|decision| decision.by == person.username).count();
+            if is_over(now.as_ref(), review) || now.is_some_and(|now| said(&now) > said(review)) {
+                return Ok(());
             }
-            done => return done,
         }
     }
 }

@@ -15,6 +15,8 @@ const MAX_PART: usize = 1800;
 const MAX_SHORT_PART: usize = 500;
 /// The largest number of parts (items, actions, options and the like) that are shown.
 const MAX_PARTS: usize = 20;
+/// The largest number of answers of handlers that are shown, the newest.
+const MAX_ADVICE: usize = 5;
 
 /// A part of what a decision would be about.
 enum Part {
@@ -48,19 +50,21 @@ pub(super) fn parts(review: &Review) -> (Vec<String>, bool) {
         all.extend(at_stake(&review.stakes));
     }
     all.extend(review.warnings.iter().map(|warning| Part::Own(format!("Guardrail: {warning}"))));
-    // Written by models and programs, and not a part of what is decided, but those who decide should have it.
-    all.extend(review.advice.iter().map(|advice| Part::Foreign(advice.to_string())));
     all.extend(review.options.iter().filter_map(beyond_button));
     all.retain(|(Part::Foreign(text) | Part::Own(text))| !text.trim().is_empty());
     let mut whole = all.len() <= MAX_PARTS;
-    let shown = all.iter().take(MAX_PARTS).map(|part| {
+    let texts = all.iter().take(MAX_PARTS).map(|part| {
         let (text, fits) = shown(part, MAX_PART);
         let (text, fits) =
             if escaped_length(&text) > MAX_SECTION { (shown(part, MAX_SHORT_PART).0, false) } else { (text, fits) };
         whole &= fits;
         text
     });
-    (shown.collect(), whole)
+    let mut texts: Vec<String> = texts.collect();
+    // Those who decide should have the beginning of it, but it is no part of what they decide.
+    let advice = review.advice.iter().rev().take(MAX_ADVICE).rev();
+    texts.extend(advice.map(|advice| shown(&Part::Foreign(advice.to_string()), MAX_SHORT_PART).0));
+    (texts, whole)
 }
 
 /// Returns the text of a part, and whether it is complete.
@@ -127,7 +131,8 @@ mod tests {
         let judged =
             json!([{ "by": "demo/judge", "via": "judge", "at": "2026-11-20T10:00:00Z", "reason": "It has\nPII." }]);
         let review = Review { advice: serde_json::from_value(judged).unwrap(), ..review };
-        let (shown, _) = parts(&review);
+        let (shown, whole) = parts(&review);
+        assert!(whole);
         let advised =
             |part: &String| part.starts_with("> ") && part.contains("demo/judge") && part.ends_with("\n> PII.");
         assert!(shown.iter().any(advised), "{shown:?}");

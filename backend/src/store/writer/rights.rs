@@ -106,6 +106,7 @@ pub(super) fn allow_again(
             let review = &decided.review;
             match **input {
                 Input::Withdraw { .. } => allow(by, Act::Withdraw(review)),
+                Input::Comment { .. } => allow(by, Act::Comment(review)),
                 // A person who has delegated a review may no longer handle it.
                 Input::Delegate { .. } => allow(by, Act::SeeReview(review)),
                 _ => allow(by, Act::Handle(review)),

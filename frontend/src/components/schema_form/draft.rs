@@ -1,6 +1,7 @@
 //! The draft of a form: a tree of signals in the shape of the schema. It keeps the text as typed, so that `1.0` stays
 //! `1.0` and a half-typed number is not lost, and converts itself to a JSON value of the right types.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,9 +22,9 @@ pub struct FieldDraft {
     pub optional: bool,
     /// What was typed or chosen.
     pub content: Content,
-    /// Whether text that cannot be read is kept as it is: that of a declared number, which is known for what it is when
-    /// the form is opened again.
-    keeps_text: bool,
+    /// Whether the schema alone gives the field its kind, and those around it theirs: then a number whose text cannot be
+    /// read is known for one when the form is opened again, and keeps that text.
+    declared: bool,
     /// The value while nothing is typed; `None` if the field is left out then.
     empty: Option<Value>,
     /// The whole schema, for references.
@@ -69,7 +70,7 @@ impl FieldDraft {
     /// Creates the draft of a form for `schema` with this value.
     pub fn new(schema: &Value, value: &Value) -> Self {
         let root = Arc::new(schema.clone());
-        Self::build(&root, schema, Some(value), (true, false), 0)
+        Self::build(&root, schema, Some(value), (true, false), true, 0)
     }
 
     fn build(
@@ -77,9 +78,12 @@ impl FieldDraft {
         schema: &Value,
         value: Option<&Value>,
         (required, optional): (bool, bool),
+        declared: bool,
         depth: usize,
     ) -> Self {
         let shape = Shape::of(root, schema, value, depth);
+        let bare = Shape::of(root, schema, None, depth);
+        let declared = declared && discriminant(&bare.kind) == discriminant(&shape.kind);
         let given = value.filter(|value| !value.is_null());
         let text = |text: String| Content::Text(ArcRwSignal::new(text));
         let content = match &shape.kind {
@@ -96,7 +100,7 @@ impl FieldDraft {
                 Content::Several(ArcRwSignal::new(ticked.filter_map(|value| at(choices, value)).collect()))
             }
             Kind::List { item, .. } => {
-                let row = |value: &Value| Self::row(root, item, value, depth + 1);
+                let row = |value: &Value| Self::row(root, item, value, declared, depth + 1);
                 let rows = given.and_then(Value::as_array).into_iter().flatten().map(row).collect();
                 Content::List(ArcRwSignal::new(rows))
             }
@@ -104,7 +108,7 @@ impl FieldDraft {
                 let field = |(name, schema, required): &(String, Value, bool)| {
                     let value = given.and_then(|value| value.get(name));
                     let needed = (*required, optional || !required);
-                    (name.clone(), Self::build(root, schema, value, needed, depth + 1))
+                    (name.clone(), Self::build(root, schema, value, needed, declared, depth + 1))
                 };
                 Content::Object(fields.iter().map(field).collect())
             }
@@ -116,20 +120,18 @@ impl FieldDraft {
             (Kind::Object(_), Some(_)) | (Kind::Json { .. }, Some(Value::Object(_))) => Some(json!({})),
             _ => None,
         };
-        let is_number = |shape: &Shape| matches!(shape.kind, Kind::Number { .. });
-        let keeps_text = is_number(&shape) && is_number(&Shape::of(root, schema, None, depth));
-        Self { shape: Arc::new(shape), required, optional, content, keeps_text, empty, root: Arc::clone(root), depth }
+        Self { shape: Arc::new(shape), required, optional, content, declared, empty, root: Arc::clone(root), depth }
     }
 
-    fn row(root: &Arc<Value>, item: &Value, value: &Value, depth: usize) -> ListRow {
-        ListRow { key: next_key(), draft: Self::build(root, item, Some(value), (true, false), depth) }
+    fn row(root: &Arc<Value>, item: &Value, value: &Value, declared: bool, depth: usize) -> ListRow {
+        ListRow { key: next_key(), draft: Self::build(root, item, Some(value), (true, false), declared, depth) }
     }
 
     /// Creates a row for this list; `None` if this is no list.
     pub fn new_row(&self) -> Option<ListRow> {
         let Kind::List { item, .. } = &self.shape.kind else { return None };
         let depth = self.depth + 1;
-        Some(Self::row(&self.root, item, &initial_row(&self.root, item, depth), depth))
+        Some(Self::row(&self.root, item, &initial_row(&self.root, item, depth), self.declared, depth))
     }
 
     /// The current value; `None` if it is left out. Invalid text is returned as a string, for the server to refuse.
@@ -214,7 +216,10 @@ impl FieldDraft {
     /// Whether the value is what stands in the field: no text is typed that it cannot hold.
     pub fn is_sound(&self) -> bool {
         match &self.content {
-            Content::Text(text) => text.with(|text| text.is_empty() || self.keeps_text || self.parse(text).is_ok()),
+            Content::Text(text) => {
+                let keeps_text = self.declared && matches!(self.shape.kind, Kind::Number { .. });
+                text.with(|text| text.is_empty() || keeps_text || self.parse(text).is_ok())
+            }
             Content::Switch(_) | Content::Choice(_) | Content::Several(_) => true,
             Content::List(rows) => rows.get().iter().all(|row| row.draft.is_sound()),
             Content::Object(fields) => fields.iter().all(|(_, field)| field.is_sound()),
@@ -354,6 +359,12 @@ mod tests {
         let Content::Text(text) = &undeclared.content else { panic!("a number is typed") };
         text.set("5.".into());
         assert!(!undeclared.is_sound());
+        let undeclared = FieldDraft::new(&json!({ "type": "array" }), &json!([1]));
+        let Content::List(rows) = &undeclared.content else { panic!("it has rows") };
+        let row = rows.get_untracked().remove(0).draft;
+        let Content::Text(text) = &row.content else { panic!("a number is typed") };
+        text.set("5.".into());
+        assert!(!undeclared.is_sound(), "nor in a list of anything");
         let Content::Text(text) = &draft.content else { panic!("a number is typed") };
         text.set("50".into());
         assert_eq!((draft.is_sound(), draft.read()), (true, Some(json!(50))));

@@ -38,6 +38,8 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         [("input", input), ("context", context)]
             .map(|(part, untouched)| RwSignal::new(kept.get(part).unwrap_or(untouched).clone()))
     });
+    // A flow that declares no input takes any, and a run that is started again may have some.
+    let fields = fields || input.with_untracked(|input| *input != json!({}));
     let is_typed = Memo::new(move |_| {
         untouched
             .with_value(|[own, around]| input.with(|input| input != own) || context.with(|context| context != around))

@@ -113,13 +113,12 @@ fn run_again(data: RunData) -> impl Fn(MouseEvent) + Clone + 'static {
         let filled = [("input".to_owned(), Value::Object(run.input)), ("context".to_owned(), context)];
         let filled: JsonMap = filled.into_iter().collect();
         let form = Form::Launch((flow.clone(), version));
-        match workspace.form(&form) {
-            Some(typed) if typed != filled => {
-                notifier.bad("The form holds what you typed before. Clear it, and choose “Run again” once more.");
-            }
-            // The input may contain a password, so it is not stored in the browser.
-            _ => workspace.write_form(&form, Some(filled), true),
+        if workspace.form(&form).is_some_and(|typed| typed != filled) {
+            notifier.bad("The form of this flow holds other values. Start that run or clear the form first.");
+            return;
         }
+        // The input may contain a password, so it is not stored in the browser.
+        workspace.write_form(&form, Some(filled), true);
         navigate(&format!("/flows/{flow}?version={version}"), NavigateOptions::default());
     }
 }

@@ -42,6 +42,11 @@ where
         self.drafts.get(of).map(|kept| &kept.draft)
     }
 
+    /// Whether a draft is only in the memory of the page.
+    pub fn is_in_memory(&self, of: &K) -> bool {
+        self.drafts.get(of).is_some_and(|kept| kept.in_memory)
+    }
+
     pub fn get_mut(&mut self, of: &K) -> Option<&mut D> {
         self.drafts.get_mut(of).map(|kept| &mut kept.draft)
     }
