@@ -140,6 +140,7 @@ async fn a_number_that_cannot_be_read_stays_as_typed_and_no_part_of_it_is_sent()
     } });
     offer(&server, &review, &json!([{ "id": "pay", "kind": "accept", "label": "Pay it", "fields": fields }]));
     let driver = &browser.driver;
+    browser.with_axe().await;
     driver.refresh().await?;
     button(driver, "Pay it…").click().await?;
 
@@ -147,6 +148,9 @@ async fn a_number_that_cannot_be_read_stays_as_typed_and_no_part_of_it_is_sent()
     button(driver, "JSON").click().await?;
     button(driver, "Pay it").click().await?;
     wait_for_text(driver, "/reason: This is required.").await;
+    let screens = [(390, 844, false), (390, 844, true), (1024, 768, true), (1440, 900, false)];
+    browser.is_readable("json-mistakes", &screens).await;
+    browser.screen(1440, 900).await;
     button(driver, "Form").click().await?;
 
     field(driver, "amount").send_keys("12,50").await?;
@@ -161,6 +165,8 @@ async fn a_number_that_cannot_be_read_stays_as_typed_and_no_part_of_it_is_sent()
     assert_eq!(amount.value().await?.as_deref(), Some("12,50"));
     button(driver, "Pay it").click().await?;
     wait_for_text(driver, "Nothing was sent. Amount: A number, such as 12.5").await;
+    browser.is_readable("number-unread", &screens).await;
+    browser.screen(1440, 900).await;
 
     amount.send_keys(Key::Control + "a").await?;
     amount.send_keys("12.5").await?;

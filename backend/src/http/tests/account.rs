@@ -315,7 +315,7 @@ async fn a_person_has_a_limited_number_of_tokens() {
         ana.post("/api/v1/tokens", &new).await.expect(201);
     }
     assert_eq!(ana.post("/api/v1/tokens", &new).await.code(409), "conflict");
-    let oldest = ana.get("/api/v1/tokens").await.expect(200)["items"][0]["id"].as_str().unwrap().to_owned();
-    ana.delete(&format!("/api/v1/tokens/{oldest}")).await.expect(204);
+    let newest = ana.get("/api/v1/tokens").await.expect(200)["items"][0]["id"].as_str().unwrap().to_owned();
+    ana.delete(&format!("/api/v1/tokens/{newest}")).await.expect(204);
     ana.post("/api/v1/tokens", &new).await.expect(201);
 }

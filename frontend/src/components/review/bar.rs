@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use shared::definition::ChoiceKind;
+use shared::error::Mistake;
 
 use super::acts::{acts, sentence_end, time_to_undo};
 use super::note_field::NoteField;
@@ -14,7 +15,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::listeners::while_shown;
 use crate::state::option_fields::PLACE;
-use crate::state::verdict::Intent;
+use crate::state::verdict::{Intent, is_at};
 
 /// The bar at the bottom.
 #[component]
@@ -43,9 +44,8 @@ pub fn General(pane: Pane) -> impl IntoView {
         // Without fields, all messages are shown here.
         let fields = ["/edits", "/verdict/decisions", PLACE].into_iter().filter(|_| pane.is_alone());
         pane.mistakes.with(|all| {
-            let is_inside =
-                |path: &str, field| path.strip_prefix(field).is_some_and(|rest: &str| rest.starts_with('/'));
-            let general = all.iter().filter(|one| !fields.clone().any(|field| is_inside(&one.path, field)));
+            let is_inside = |one: &Mistake, field: &str| is_at(one, field) && one.path != field;
+            let general = all.iter().filter(|one| !fields.clone().any(|field| is_inside(one, field)));
             general.map(|one| one.message.clone()).collect::<Vec<_>>()
         })
     });

@@ -82,8 +82,8 @@ impl FieldDraft {
         depth: usize,
     ) -> Self {
         let shape = Shape::of(root, schema, value, depth);
-        let bare = Shape::of(root, schema, None, depth);
-        let declared = declared && discriminant(&bare.kind) == discriminant(&shape.kind);
+        let bare = || Shape::of(root, schema, None, depth).kind;
+        let declared = declared && discriminant(&bare()) == discriminant(&shape.kind);
         let given = value.filter(|value| !value.is_null());
         let text = |text: String| Content::Text(ArcRwSignal::new(text));
         let content = match &shape.kind {

@@ -306,7 +306,8 @@ impl Drafts {
     }
 
     /// Sets the values typed into a form; `None` after it was sent or cleared. `in_memory`: they may contain a
-    /// password; this holds until the form was sent or cleared. Returns the subjects whose stored form has to be written or removed.
+    /// password, from now until the form is sent or cleared. Returns the subjects whose stored form has to be written or
+    /// removed.
     pub fn write_form(&mut self, form: &Form, typed: Option<JsonMap>, in_memory: bool, now: Timestamp) -> Vec<Subject> {
         let in_memory = in_memory || self.forms.is_in_memory(form);
         let kept = typed.map(|form| Kept { draft: FormDraft { form }, touched: now, in_memory });

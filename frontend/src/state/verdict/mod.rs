@@ -203,12 +203,10 @@ fn actions(
             }
             ActionKind::Edit => {
                 let arguments = typed.arguments.as_ref().unwrap_or(&action.arguments).clone();
-                let (schema, value) = (action.schema.as_ref(), Value::Object(arguments.clone()));
-                mistakes.extend(
-                    schema
-                        .map(|schema| unread_numbers(schema, &value, &format!("{path}/arguments")))
-                        .unwrap_or_default(),
-                );
+                if let Some(schema) = &action.schema {
+                    let value = Value::Object(arguments.clone());
+                    mistakes.extend(unread_numbers(schema, &value, &format!("{path}/arguments")));
+                }
                 ActionDecision::Edit { arguments }
             }
             ActionKind::Reject => ActionDecision::Reject { message: message.or_else(|| text.map(str::to_owned)) },
