@@ -163,6 +163,7 @@ async fn a_number_that_cannot_be_read_stays_as_typed_and_no_part_of_it_is_sent()
     driver.refresh().await?;
     let amount = field(driver, "amount");
     assert_eq!(amount.value().await?.as_deref(), Some("12,50"));
+    wait_for_text(driver, "A number, such as 12.5").await;
     button(driver, "Pay it").click().await?;
     wait_for_text(driver, "Nothing was sent. Amount: A number, such as 12.5").await;
     browser.is_readable("number-unread", &screens).await;

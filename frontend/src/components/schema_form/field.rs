@@ -48,7 +48,8 @@ fn object_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
 
 fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     let id = format!("field-{}", next_key());
-    let left = RwSignal::new(false);
+    // A number that could not be read is known for one when the form is opened again.
+    let left = RwSignal::new(matches!(draft.shape.kind, Kind::Number { .. }) && untrack(|| draft.mistake()).is_some());
     let said = messages_at(place, true);
     let own = StoredValue::new(draft.clone());
     let wrong = Memo::new(move |_| {
