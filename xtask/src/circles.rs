@@ -9,10 +9,9 @@
 //! they share. So an arrow from it down to them does not count if they use it back without leaving the module.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use crate::code::{Code, Import};
 
 /// Types whose methods are spread over the files of a module: the module, the type, and the names of its variables
 /// there.
@@ -22,26 +21,27 @@ const MAX_HANDOVERS: usize = 8;
 
 /// The modules that each module uses directly. A module stands for its file.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
+/// The code of each module.
+type Codes<'c> = BTreeMap<String, &'c Code>;
+/// The imports of each module, with paths from the root of the crate.
+type Imports<'m> = BTreeMap<&'m str, Vec<Import>>;
 
 /// Returns a message for each circle of files in the crate whose sources are in the folder `source`.
-pub fn breaches(source: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
-    let has_library = files.contains(&source.join("lib.rs"));
-    let mut codes = BTreeMap::new();
-    for path in files {
-        let Ok(inside) = path.strip_prefix(source) else { continue };
-        let file = inside.with_extension("").display().to_string();
+pub fn breaches(source: &Path, files: &BTreeMap<PathBuf, Code>) -> Vec<String> {
+    let has_library = files.contains_key(&source.join("lib.rs"));
+    let module = |path: &Path| {
+        let file = path.strip_prefix(source).ok()?.with_extension("").display().to_string();
         let is_other_crate = has_library && file == "main";
-        if !is_other_crate && !file.split('/').any(|part| part == "tests") {
-            codes.insert(module(&file), code(&fs::read_to_string(path)?));
-        }
-    }
+        (!is_other_crate && !file.split('/').any(|part| part == "tests")).then(|| module(&file))
+    };
+    let codes = files.iter().filter_map(|(path, code)| Some((module(path)?, code))).collect();
     let shown = source.parent().and_then(Path::file_name).unwrap_or_default().display();
     let breach = |circle: Vec<String>| format!("{shown}: these use each other in a circle: {}", circle.join(", "));
-    Ok(circles(&codes).into_iter().map(breach).collect())
+    circles(&codes).into_iter().map(breach).collect()
 }
 
 /// Returns the modules of each circle.
-fn circles(codes: &BTreeMap<String, String>) -> Vec<Vec<String>> {
+fn circles(codes: &Codes<'_>) -> Vec<Vec<String>> {
     let arrows = without_houses(&arrows(codes));
     let below: BTreeMap<&String, BTreeSet<&String>> =
         arrows.keys().map(|module| (module, reachable(&arrows, module, |_| true))).collect();
@@ -56,17 +56,15 @@ fn circles(codes: &BTreeMap<String, String>) -> Vec<Vec<String>> {
 }
 
 /// Finds out which module uses which.
-fn arrows(codes: &BTreeMap<String, String>) -> Arrows {
-    let imports: BTreeMap<&str, Vec<Import>> =
+fn arrows(codes: &Codes<'_>) -> Arrows {
+    let imports: Imports<'_> =
         codes.iter().map(|(module, code)| (module.as_str(), imports(module, code, codes))).collect();
     let owner = |path: &str| owner(path, codes, &imports, 0);
     let mut arrows = Arrows::new();
     for (module, code) in codes {
-        let body = body(code);
-        let words: BTreeSet<&str> = body.split(|c: char| !is_word(c)).collect();
         let imported = imports.get(module.as_str()).into_iter().flatten();
-        let imported = imported.filter(|import| !import.is_handed_on || words.contains(import.name()));
-        let named = paths(&body).filter_map(|path| absolute(module, path, codes));
+        let imported = imported.filter(|import| !import.is_handed_on || code.words.contains(import.name()));
+        let named = code.paths.iter().filter_map(|path| absolute(module, path, codes));
         let mut used: BTreeSet<String> =
             imported.map(|import| import.path.clone()).chain(named).filter_map(|path| owner(&path)).collect();
         used.extend(owners_of_methods(module, code, codes));
@@ -99,98 +97,14 @@ fn module(file: &str) -> String {
     if matches!(name, "mod" | "lib" | "main") { String::new() } else { name.replace('/', "::") }
 }
 
-/// The code of a file without its comments, and without the tests at its end.
-fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
-}
-
-/// A name that a file imports.
-struct Import {
-    /// The path of the imported item, from the root of the crate.
-    path: String,
-    /// Whether the import is a re-export (`pub use`).
-    is_handed_on: bool,
-}
-
-impl Import {
-    fn name(&self) -> &str {
-        self.path.rsplit("::").next().unwrap_or_default()
-    }
-}
-
-/// Returns the imports of a file from its own crate.
-fn imports(module: &str, code: &str, codes: &BTreeMap<String, String>) -> Vec<Import> {
-    let statements = statements(code).flat_map(|(_, statement, is_handed_on)| {
-        let mut paths = Vec::new();
-        expand("", statement, &mut paths);
-        paths.into_iter().map(move |path| (path, is_handed_on))
-    });
-    let inside =
-        |(path, is_handed_on): (String, bool)| Some(Import { path: absolute(module, &path, codes)?, is_handed_on });
-    statements.filter_map(inside).collect()
-}
-
-/// Returns the `use` declarations of a file: the byte offset of the line, the imported tree, and whether it is `pub`.
-fn statements(code: &str) -> impl Iterator<Item = (usize, &str, bool)> {
-    let starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1));
-    starts.filter_map(|at| {
-        let line = code[at..].trim_start();
-        let rest = line.strip_prefix("pub").map_or(line, |rest| match rest.strip_prefix('(') {
-            Some(rest) => rest.split_once(')').map_or(rest, |(_, rest)| rest),
-            None => rest,
-        });
-        let named = rest.trim_start().strip_prefix("use ")?.split(';').next()?;
-        Some((at, named, line.starts_with("pub")))
-    })
-}
-
-/// The code of a file without its `use` declarations.
-fn body(code: &str) -> String {
-    let mut body = String::new();
-    let mut from = 0;
-    for (at, ..) in statements(code) {
-        body.push_str(code.get(from..at).unwrap_or_default());
-        from = code[at..].find(';').map_or(code.len(), |end| at + end);
-    }
-    body + &code[from..]
-}
-
-/// Adds the paths of a `use` tree to `paths`, with braces expanded, each after `base`.
-fn expand(base: &str, tree: &str, paths: &mut Vec<String>) {
-    let tree = tree.trim();
-    let Some((outer, inner)) = tree.split_once('{') else {
-        let name = tree.split(" as ").next().unwrap_or_default();
-        let path = format!("{base}{name}");
-        return paths.push(path.strip_suffix("::self").map_or(path.clone(), str::to_owned));
-    };
-    let base = format!("{base}{outer}");
-    let inner = inner.rsplit_once('}').map_or(inner, |(inner, _)| inner);
-    let (mut depth, mut from) = (0, 0);
-    for (at, c) in inner.char_indices().chain([(inner.len(), ',')]) {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                if !inner[from..at].trim().is_empty() {
-                    expand(&base, &inner[from..at], paths);
-                }
-                from = at + 1;
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The paths with `::` in a piece of code.
-fn paths(code: &str) -> impl Iterator<Item = &str> {
-    code.split(|c: char| !is_word(c) && c != ':')
-        .map(|path| path.trim_end_matches(':'))
-        .filter(|path| path.contains("::"))
+/// Returns the imports of a file from its own crate, with paths from the root of the crate.
+fn imports(module: &str, code: &Code, codes: &Codes<'_>) -> Vec<Import> {
+    let inside = |import: &Import| Some(Import { path: absolute(module, &import.path, codes)?, ..*import });
+    code.imports.iter().filter_map(inside).collect()
 }
 
 /// Resolves a path in `module` to one from the root of the crate. `None` for a path into another crate.
-fn absolute(module: &str, path: &str, codes: &BTreeMap<String, String>) -> Option<String> {
+fn absolute(module: &str, path: &str, codes: &Codes<'_>) -> Option<String> {
     let join = |outer: &str, rest: &str| match (outer, rest) {
         ("", rest) => rest.to_owned(),
         (outer, "") => outer.to_owned(),
@@ -210,12 +124,7 @@ fn absolute(module: &str, path: &str, codes: &BTreeMap<String, String>) -> Optio
 }
 
 /// The module that defines the item of a path, found through re-exports. `None` if no module is known.
-fn owner(
-    path: &str,
-    codes: &BTreeMap<String, String>,
-    imports: &BTreeMap<&str, Vec<Import>>,
-    handovers: usize,
-) -> Option<String> {
+fn owner(path: &str, codes: &Codes<'_>, imports: &Imports<'_>, handovers: usize) -> Option<String> {
     let ends = path.match_indices("::").map(|(at, _)| at).chain([path.len()]).collect::<Vec<_>>();
     let owner = ends.into_iter().rev().map(|end| &path[..end]).find(|name| codes.contains_key(*name)).unwrap_or("");
     let rest = path[owner.len()..].trim_start_matches("::");
@@ -229,44 +138,20 @@ fn owner(
 }
 
 /// The modules whose methods of a spread type (see [`SPREAD_TYPES`]) a file calls.
-fn owners_of_methods(module: &str, code: &str, codes: &BTreeMap<String, String>) -> Vec<String> {
+fn owners_of_methods(module: &str, code: &Code, codes: &Codes<'_>) -> Vec<String> {
     let mut owners = Vec::new();
     for (house, name, receivers) in SPREAD_TYPES {
         let is_inside = |module: &str| module == *house || module.starts_with(&format!("{house}::"));
         if is_inside(module) {
-            let calls = called(code, receivers);
-            let others =
-                codes.iter().filter(|(other, code)| is_inside(other) && !methods(code, name).is_disjoint(&calls));
+            let defines = |code: &Code, called: &str| code.methods.iter().any(|(of, fun)| of == name && fun == called);
+            let calls: Vec<_> = code.calls.iter().filter(|(on, _)| receivers.contains(&on.as_str())).collect();
+            let others = codes
+                .iter()
+                .filter(|(other, code)| is_inside(other) && calls.iter().any(|(_, called)| defines(code, called)));
             owners.extend(others.map(|(other, _)| other.clone()));
         }
     }
     owners
-}
-
-/// The names of the methods that a file defines in `impl` blocks of a type.
-fn methods<'c>(code: &'c str, name: &str) -> BTreeSet<&'c str> {
-    let is_head = |at: usize| code[..at].rsplit('\n').next().is_some_and(|line| line.starts_with("impl"));
-    let heads = code.match_indices(name).filter(|(at, _)| is_head(*at));
-    let bodies = heads.map(|(at, _)| code[at..].split("\n}").next().unwrap_or_default());
-    bodies.flat_map(|body| body.match_indices("fn ").map(|(at, found)| word(&body[at + found.len()..]))).collect()
-}
-
-/// The names of the methods that a file calls on variables with these names.
-fn called<'c>(code: &'c str, receivers: &[&str]) -> BTreeSet<&'c str> {
-    let calls = receivers.iter().flat_map(|receiver| {
-        code.match_indices(receiver)
-            .filter_map(move |(at, found)| code[at + found.len()..].trim_start().strip_prefix('.'))
-    });
-    calls.filter(|rest| rest[word(rest).len()..].starts_with('(')).map(word).collect()
-}
-
-fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
-}
-
-fn word(text: &str) -> &str {
-    let end = text.find(|c: char| !is_word(c)).unwrap_or(text.len());
-    &text[..end]
 }
 
 /// The modules that `from` uses, directly or indirectly. Modules that `by_way_of` refuses are neither followed nor
@@ -287,7 +172,8 @@ mod tests {
     use super::*;
 
     fn found(texts: &[(&str, &str)]) -> Vec<String> {
-        let codes = texts.iter().map(|(module, text)| ((*module).to_owned(), code(text))).collect();
+        let parsed: Vec<_> = texts.iter().map(|(module, text)| (*module, Code::parse(text).unwrap())).collect();
+        let codes = parsed.iter().map(|(module, code)| ((*module).to_owned(), code)).collect();
         circles(&codes).into_iter().map(|circle| circle.join(" ")).collect()
     }
 

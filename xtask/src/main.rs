@@ -4,6 +4,7 @@ mod bench;
 mod build;
 mod ci;
 mod circles;
+mod code;
 mod fuzz;
 mod links;
 mod mirror;

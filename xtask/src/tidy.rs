@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
+use crate::code::Code;
 use crate::process::{root, say};
 use crate::{circles, links};
 
@@ -87,6 +88,7 @@ pub fn run() -> Result<()> {
     say("Checking the tree");
     let mut breaches = Vec::new();
     let mut files = Vec::new();
+    let mut codes = BTreeMap::new();
     for folder in
         ["shared/src", "backend/src", "countersign", "frontend/src", "tests", "fuzz", "bench/src", "xtask/src"]
     {
@@ -95,6 +97,7 @@ pub fn run() -> Result<()> {
     for path in &files {
         let text = fs::read_to_string(path)?;
         let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+        let code = Code::parse(&text).with_context(|| shown.clone())?;
         let lines = text.lines().count();
         if lines > MAX_LINES {
             breaches.push(format!("{shown}: {lines} lines; at most {MAX_LINES}, one subject a file"));
@@ -103,15 +106,16 @@ pub fn run() -> Result<()> {
             breaches.push(format!("{shown}: says nothing of what it owns (start it with `//!`)"));
         }
         if let Some(inside) = shown.strip_prefix("backend/src/") {
-            check_imports(inside, &shown, &text, &mut breaches);
+            check_imports(inside, &shown, &code, &mut breaches);
         }
         if shown.starts_with("frontend/src/") {
             check_listeners(&shown, &text, &mut breaches);
             check_callbacks(&shown, &text, &mut breaches);
         }
+        codes.insert(path.clone(), code);
     }
     for source in ["shared/src", "backend/src", "frontend/src"] {
-        breaches.extend(circles::breaches(&root().join(source), &files)?);
+        breaches.extend(circles::breaches(&root().join(source), &codes));
     }
     breaches.extend(links::breaches(&root())?);
     if breaches.is_empty() {
@@ -120,7 +124,7 @@ pub fn run() -> Result<()> {
     bail!("{} breaches:\n{}", breaches.len(), breaches.join("\n"));
 }
 
-fn check_imports(inside: &str, shown: &str, text: &str, breaches: &mut Vec<String>) {
+fn check_imports(inside: &str, shown: &str, code: &Code, breaches: &mut Vec<String>) {
     let module = inside.split(['/', '.']).next().unwrap_or_default();
     let is_test = inside.split('/').any(|part| matches!(part, "tests" | "tests.rs"));
     if is_test || UNBOUND.contains(&module) {
@@ -131,15 +135,12 @@ fn check_imports(inside: &str, shown: &str, text: &str, breaches: &mut Vec<Strin
         breaches.push(format!("{shown}: module `{module}` has no rule of imports in xtask/src/tidy.rs"));
         return;
     };
-    for (number, line) in text.lines().enumerate() {
-        let code = line.split("//").next().unwrap_or_default();
-        for (_, rest) in code.match_indices("crate::").map(|(at, found)| (at, &code[at + found.len()..])) {
-            for imported in imported_modules(rest) {
-                let known = MAY_IMPORT.iter().any(|(name, _)| *name == imported) || UNBOUND.contains(&imported);
-                if known && imported != module && !allowed.contains(&imported) {
-                    breaches.push(format!("{shown}:{}: `{module}` may not import `{imported}`", number + 1));
-                }
-            }
+    let named = code.imports.iter().map(|import| &import.path).chain(&code.paths);
+    let imported: BTreeSet<_> = named.filter_map(|path| path.strip_prefix("crate::")?.split("::").next()).collect();
+    for imported in imported {
+        let known = MAY_IMPORT.iter().any(|(name, _)| *name == imported) || UNBOUND.contains(&imported);
+        if known && imported != module && !allowed.contains(&imported) {
+            breaches.push(format!("{shown}: `{module}` may not import `{imported}`"));
         }
     }
 }
@@ -195,16 +196,6 @@ fn length_of_block(text: &str) -> usize {
         (open == 0).then_some(at)
     };
     text.char_indices().find_map(closes).unwrap_or(text.len())
-}
-
-/// The modules named directly after `crate::`: one, or several in braces.
-fn imported_modules(rest: &str) -> Vec<&str> {
-    let first =
-        |text: &'_ str| -> usize { text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len()) };
-    match rest.strip_prefix('{') {
-        Some(list) => list.split(',').map(str::trim).map(|item| &item[..first(item)]).collect(),
-        None => vec![&rest[..first(rest)]],
-    }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
