@@ -289,7 +289,7 @@ fn a_vote_goes_with_the_right_to_vote_whoever_notices_it_first() {
 fn too_few_people_are_a_problem_that_everybody_sees_until_there_are_enough() {
     let mut play = asked("policy: { groups: { editor: 1, counsel: 1 } }");
     let problem = play.review().problem.unwrap();
-    assert!(problem.starts_with("1 of counsel are needed, but nobody may vote: an admin can"), "{problem}");
+    assert!(problem.starts_with("counsel needs 1 vote, but nobody with this role may vote: an admin can"), "{problem}");
     play.votes(&[("ana", "yes"), ("bob", "no"), ("cid", "no")]);
     assert!(play.review().is_pending(), "votes cannot end what people are missing for");
     assert_eq!(play.roles("eve", Some(&["counsel"])), Ok(None));

@@ -50,7 +50,8 @@ fn of_human(checker: &mut Checker<'_>, people: &[Principal], base: &str, human: 
             for (role, needed) in groups {
                 let members = may.iter().filter(|person| person.has(role)).count();
                 if members < usize::try_from(*needed).unwrap_or(usize::MAX) {
-                    let message = format!("{needed} of `{role}` are needed, but {} has this role now", only(members));
+                    let votes = if *needed == 1 { "vote" } else { "votes" };
+                    let message = format!("`{role}` needs {needed} {votes}, but {} has this role now", only(members));
                     checker.warn(&format!("{base}/policy/groups{}", pointer([role])), message);
                 }
             }
@@ -183,10 +184,7 @@ mod tests {
     fn what_the_people_of_today_could_not_decide_is_a_warning_at_its_place() {
         for (more, words) in [
             ("policy: { quorum: 3 }", "quorum 3 votes are needed, but only 2 people may vote now"),
-            (
-                "policy: { groups: { editor: 1, legal: 1 } }",
-                "legal 1 of `legal` are needed, but nobody has this role now",
-            ),
+            ("policy: { groups: { editor: 1, legal: 1 } }", "legal `legal` needs 1 vote, but nobody has this role now"),
             ("policy: majority, reviewers: { roles: [legal] }", "reviewers nobody may decide this now"),
             ("reviewers: { roles: [editors] }", "now: nobody has the role `editors` now; did you mean `editor`?"),
             (

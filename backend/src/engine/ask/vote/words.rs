@@ -84,7 +84,9 @@ pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
             let all = voting.voters.iter().collect();
             let short = groups.iter().filter_map(|(role, needed)| {
                 let there = tally::of_group(voting, role, &all);
-                (there < *needed).then(|| format!("{needed} of {role} are needed, but {} may vote", people(there)))
+                let votes = if *needed == 1 { "vote" } else { "votes" };
+                (there < *needed)
+                    .then(|| format!("{role} needs {needed} {votes}, but {} with this role may vote", people(there)))
             });
             short.collect::<Vec<_>>().join("; ")
         }
