@@ -16,7 +16,7 @@ use crate::flow::{Compiled, DELEGATE};
 
 /// The conversation of an agent or a judge with its model.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
     /// The agent's name in the flow, or that of `specialist`; `judge` for a judge.
     pub agent: String,
@@ -73,26 +73,7 @@ pub struct Conversation {
 impl Conversation {
     /// Creates a conversation in its first turn, before any model call.
     pub fn new(agent: &str, instructions: Option<String>, messages: Vec<Message>) -> Self {
-        Self {
-            agent: agent.to_owned(),
-            instructions,
-            messages,
-            turn: 1,
-            handed_over: BTreeMap::new(),
-            delegated: BTreeMap::new(),
-            model_task: None,
-            tries: 0,
-            calls: Vec::new(),
-            instructed: Vec::new(),
-            asks: 0,
-            wrote: BTreeSet::new(),
-            tokens: 0,
-            cost_usd: 0.0,
-            specialist: None,
-            delegates: Vec::new(),
-            id_prefix: String::new(),
-            purpose: Purpose::Answer,
-        }
+        Self { agent: agent.to_owned(), instructions, messages, turn: 1, ..Self::default() }
     }
 
     /// Returns what opened the conversation, as gates show it: the prompt, the instructions, and the correction if
