@@ -42,17 +42,7 @@ pub async fn against_bare_loop(options: &Options) -> Result<Row> {
 /// Creates the admin, and saves a flow.
 pub async fn save_flow(store: &Store, source: &str) -> Result<()> {
     let flow = flow::check(source).flow.context("the flow of the bench has mistakes")?;
-    let user = shared::api::User {
-        username: "admin".parse()?,
-        display_name: None,
-        email: None,
-        roles: vec!["admin".to_owned()],
-        active: true,
-        created_at: SystemClock.now(),
-        single_sign_on: false,
-        slack_user_id: None,
-        stands_for: Vec::new(),
-    };
+    let user = shared::api::User::new("admin".parse()?, vec!["admin".to_owned()], SystemClock.now());
     let user = NewUserRecord { user, password_hash: None };
     store.commit(Change::by_server(Operation::CreateUser(Box::new(user)))).await?;
     let new = NewFlow { flow, source: source.to_owned(), digest: flow::digest(source) };

@@ -70,6 +70,23 @@ pub struct User {
     pub stands_for: Vec<Absent>,
 }
 
+impl User {
+    /// Creates a user who may log in and of whom nothing else is known.
+    pub fn new(username: Username, roles: Vec<String>, created_at: Timestamp) -> Self {
+        Self {
+            username,
+            display_name: None,
+            email: None,
+            roles,
+            active: true,
+            created_at,
+            single_sign_on: false,
+            slack_user_id: None,
+            stands_for: Vec::new(),
+        }
+    }
+}
+
 fn yes() -> bool {
     true
 }

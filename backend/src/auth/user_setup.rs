@@ -86,17 +86,8 @@ pub async fn add_user(
     let roles = check_roles(new.roles)?;
     check_text("/display_name", new.display_name.as_deref())?;
     check_text("/email", new.email.as_deref())?;
-    let user = User {
-        username: new.username,
-        display_name: new.display_name,
-        email: new.email,
-        roles,
-        active: true,
-        created_at: clock.now(),
-        single_sign_on: false,
-        slack_user_id: None,
-        stands_for: Vec::new(),
-    };
+    let user = User::new(new.username, roles, clock.now());
+    let user = User { display_name: new.display_name, email: new.email, ..user };
     let creator = by.as_ref().map(|by| &by.principal.username);
     let hash = passwords.hash(creator, new.password, known_of(&user), "/password").await?;
     create(store, by, user, Some(hash)).await
@@ -192,17 +183,8 @@ fn invalid<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, 
 
 fn person(name: &str, display_name: Option<&str>, roles: &[&str], clock: &SharedClock) -> Result<User, Error> {
     let username = name.parse().or_else(|error: shared::id::InvalidName| invalid("/username", error.to_string()))?;
-    Ok(User {
-        username,
-        display_name: display_name.map(str::to_owned),
-        email: None,
-        roles: roles.iter().map(|&role| role.to_owned()).collect(),
-        active: true,
-        created_at: clock.now(),
-        single_sign_on: false,
-        slack_user_id: None,
-        stands_for: Vec::new(),
-    })
+    let roles = roles.iter().map(|&role| role.to_owned()).collect();
+    Ok(User { display_name: display_name.map(str::to_owned), ..User::new(username, roles, clock.now()) })
 }
 
 async fn create(store: &Store, by: Option<Actor>, user: User, password_hash: Option<String>) -> Result<User, Error> {

@@ -283,17 +283,7 @@ async fn add_people(
     }
     for (username, roles) in needed {
         let roles = auth::check_roles(roles)?;
-        let user = User {
-            username,
-            display_name: None,
-            email: None,
-            roles,
-            active: true,
-            created_at: clock.now(),
-            single_sign_on: false,
-            slack_user_id: None,
-            stands_for: Vec::new(),
-        };
+        let user = User::new(username, roles, clock.now());
         let record = Box::new(NewUserRecord { user, password_hash: None });
         match store.commit(Change::by_server(Operation::CreateUser(record))).await {
             // In a database that is kept, people stay as they are.

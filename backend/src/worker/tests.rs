@@ -48,17 +48,7 @@ impl House {
         let store = Store::open(store::Options::new(url, Arc::clone(&clock))).await.unwrap();
         let username: Username = "ana".parse().unwrap();
         let roles = ["reviewer", "developer"].map(str::to_owned);
-        let user = User {
-            username: username.clone(),
-            display_name: None,
-            email: None,
-            roles: roles.to_vec(),
-            active: true,
-            created_at: clock.now(),
-            single_sign_on: false,
-            slack_user_id: None,
-            stands_for: Vec::new(),
-        };
+        let user = User::new(username.clone(), roles.to_vec(), clock.now());
         let user = Box::new(NewUserRecord { user, password_hash: None });
         store.commit(Change::by_server(Operation::CreateUser(user))).await.unwrap();
         let source = flow.to_string();

@@ -105,17 +105,8 @@ impl World {
     }
 
     pub async fn add_user(&self, name: &str, roles: &[&str]) {
-        let user = User {
-            username: name.parse().expect("a name"),
-            display_name: None,
-            email: None,
-            roles: roles.iter().map(ToString::to_string).collect(),
-            active: true,
-            created_at: self.clock.now(),
-            single_sign_on: false,
-            slack_user_id: None,
-            stands_for: Vec::new(),
-        };
+        let roles = roles.iter().map(ToString::to_string).collect();
+        let user = User::new(name.parse().expect("a name"), roles, self.clock.now());
         let record = NewUserRecord { user, password_hash: None };
         self.store.commit(Change::by_server(Operation::CreateUser(Box::new(record)))).await.expect("a person is added");
     }

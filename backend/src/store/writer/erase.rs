@@ -126,17 +126,7 @@ impl Group {
         let pseudonym = format!("erased-{}", hex::encode(&random[12..]));
         let pseudonym: Username =
             pseudonym.parse().map_err(|_| CommitError::Failed(format!("the name {pseudonym}")))?;
-        let user = User {
-            username: pseudonym.clone(),
-            display_name: None,
-            email: None,
-            roles: Vec::new(),
-            active: false,
-            created_at: record.user.created_at,
-            single_sign_on: false,
-            slack_user_id: None,
-            stands_for: Vec::new(),
-        };
+        let user = User { active: false, ..User::new(pseudonym.clone(), Vec::new(), record.user.created_at) };
         let erased = UserRecord {
             user: user.clone(),
             password_hash: None,

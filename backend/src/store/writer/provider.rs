@@ -39,17 +39,8 @@ impl Group {
                 single_sign_on: Some(account(&told)),
                 ..UserChanged::of(name.clone())
             };
-            let user = User {
-                username: name.clone(),
-                display_name,
-                email,
-                roles,
-                active: true,
-                created_at: moment.now,
-                single_sign_on: true,
-                slack_user_id: None,
-                stands_for: Vec::new(),
-            };
+            let user = User::new(name.clone(), roles, moment.now);
+            let user = User { display_name, email, single_sign_on: true, ..user };
             let record = UserRecord {
                 user,
                 password_hash: None,
