@@ -12,7 +12,7 @@ use shared::id::NodeId;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
 
-use super::content::{Content, Rules, schema_of};
+use super::content::{Content, schema_of};
 use super::guard::{fitting_output, guard};
 use super::title;
 use crate::engine::answer::read_answer;
@@ -199,21 +199,16 @@ impl<'f> Builder<'f> {
         let (timeout, on_timeout) = self.time_at_gates(step, &[gate]);
         Ok(Some(Content {
             kind,
-            asked_by: None,
             title: given.unwrap_or_else(|| proposed.title(&action)),
             prompt: proposed.prompt(&step.node),
             stakes: self.stakes_of(step, gate.stakes(), proposed.seen())?,
             reviewers: self.reviewers_at(&step.node, &gate.reviewers),
             timeout,
             on_timeout,
-            items: Vec::new(),
-            options: Vec::new(),
             free_text: true,
-            source: None,
             actions: vec![action],
-            grantable: Vec::new(),
-            rules: Rules::default(),
             warnings,
+            ..Content::default()
         }))
     }
 

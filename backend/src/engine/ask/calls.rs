@@ -11,7 +11,7 @@ use shared::error::RunError;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
 
-use super::content::{Content, Rules};
+use super::content::Content;
 use super::title;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallingAgent, Message, ToolCall};
@@ -99,21 +99,17 @@ impl<'f> Builder<'f> {
         };
         Ok(Content {
             kind,
-            asked_by: None,
             title: given.unwrap_or_else(title),
             prompt: with_reason(request, said),
             stakes: stakes.into_iter().reduce(merge).unwrap_or_default(),
             reviewers: gates.first().map(|gate| self.reviewers_at(&step.node, &gate.reviewers)).unwrap_or_default(),
             timeout,
             on_timeout,
-            items: Vec::new(),
-            options: Vec::new(),
             free_text: true,
-            source: None,
             actions,
             grantable,
-            rules: Rules::default(),
             warnings: self.warnings(step, calling, group.iter().map(|(call, _)| *call)),
+            ..Content::default()
         })
     }
 
@@ -146,21 +142,14 @@ impl<'f> Builder<'f> {
         );
         Ok(Some(Content {
             kind: ReviewKind::ToolCalls,
-            asked_by: None,
             title: format!("{} (lost in flight)", title::of_calls(std::slice::from_ref(&action))),
             prompt,
             stakes,
             reviewers: self.reviewers_at(&step.node, &gate.map(|gate| gate.reviewers.clone()).unwrap_or_default()),
-            timeout: None,
-            on_timeout: None,
-            items: Vec::new(),
-            options: Vec::new(),
             free_text: true,
-            source: None,
             actions: vec![action],
-            grantable: Vec::new(),
-            rules: Rules::default(),
             warnings: self.warnings(step, calling, [call]),
+            ..Content::default()
         }))
     }
 

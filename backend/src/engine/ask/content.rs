@@ -13,7 +13,7 @@ use crate::engine::state::RunState;
 use crate::flow::Compiled;
 
 /// The content of a question, before it becomes a review.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::engine) struct Content {
     pub kind: ReviewKind,
     /// Who asks on their own initiative; `None` if the flow asks.

@@ -36,7 +36,6 @@ impl Builder<'_> {
         let (timeout, on_timeout) = self.time_at_node(step, human);
         Ok(Content {
             kind: ReviewKind::Approval,
-            asked_by: None,
             title: self.human_title(step, human, &prompt),
             prompt,
             stakes,
@@ -47,10 +46,8 @@ impl Builder<'_> {
             free_text: options.is_empty() || (source.is_some() && human.allow_free_text != Some(false)),
             options,
             source,
-            actions: Vec::new(),
-            grantable: Vec::new(),
             rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
-            warnings: Vec::new(),
+            ..Content::default()
         })
     }
 
