@@ -114,12 +114,12 @@ impl Builder<'_> {
             (Phase::Tool { step, call, correction, wrote }, QuestionAnswer::Calls { mut rulings, .. }) => {
                 match rulings.remove(&call.id) {
                     Some(ruling) => self.tool_call_decided(number, step, correction, &call, ruling),
-                    None => self.settle(number, &node, Phase::Tool { step, call, correction, wrote }),
+                    None => self.settle(number, Phase::Tool { step, call, correction, wrote }),
                 }
             }
             // Does not happen, since an answer fits its question, and a question its subject: the branch stays as it
             // is.
-            (phase, _) => self.settle(number, &node, phase),
+            (phase, _) => _ = self.state.branches.insert(number, Branch { node, phase }),
         }
     }
 
@@ -172,7 +172,8 @@ impl Builder<'_> {
             self.detour(arrival, node);
         } else if node.join == Join::All && arrival.correction.is_none() {
             let arrived = self.next_number();
-            self.settle(arrival.branch, &arrival.node, Phase::Joining { arrived });
+            let waiting = Branch { node: arrival.node, phase: Phase::Joining { arrived } };
+            self.state.branches.insert(arrival.branch, waiting);
         } else {
             self.enter(arrival.branch, &arrival.node, node, arrival.correction);
         }

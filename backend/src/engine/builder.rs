@@ -183,9 +183,11 @@ impl<'f> Builder<'f> {
         self.state.branches.remove(&number).map(|branch| (number, branch))
     }
 
-    /// Puts a branch into the state, at a node and in a phase.
-    pub(super) fn settle(&mut self, number: u32, node: &NodeId, phase: Phase) {
-        self.state.branches.insert(number, Branch { node: node.clone(), phase });
+    /// Puts a branch that works on a step into the state, at the node of the step.
+    pub(super) fn settle(&mut self, number: u32, phase: Phase) {
+        if let Some(node) = phase.step().map(|step| step.node.clone()) {
+            self.state.branches.insert(number, Branch { node, phase });
+        }
     }
 
     /// Returns the next number, for a new branch or for the order of arrivals.

@@ -96,8 +96,7 @@ impl Builder<'_> {
                 conversation.tries += 1;
                 let kind = TaskKind::Model { turn: conversation.turn };
                 self.retry(task, &mut step, kind, true, due_at, &error);
-                let node = step.node.clone();
-                self.settle(branch, &node, Phase::Agent { step, conversation });
+                self.settle(branch, Phase::Agent { step, conversation });
             }
             (_, over) => {
                 self.end_task(task);

@@ -60,8 +60,7 @@ impl<'f> Builder<'f> {
         if gated.is_empty() {
             return self.go_on_with_calls(branch, step, conversation);
         }
-        let node = step.node.clone();
-        self.settle(branch, &node, Phase::Agent { step, conversation });
+        self.settle(branch, Phase::Agent { step, conversation });
         self.ask_about(branch, &gated);
     }
 
@@ -86,7 +85,7 @@ impl<'f> Builder<'f> {
         if !calls.iter().all(|call| matches!(call.state, ToolCallState::Done { .. })) {
             conversation.calls = calls;
             let own = step.clone();
-            self.settle(branch, &own.node, Phase::Agent { step, conversation });
+            self.settle(branch, Phase::Agent { step, conversation });
             for subject in asks {
                 self.ask(subject);
             }
@@ -184,16 +183,15 @@ impl<'f> Builder<'f> {
             return Err(Refusal::TaskOver);
         };
         let error = failure(why.code, &step.node, &why.message);
-        let node = step.node.clone();
-        if let Some(due_at) = self.next_try(&node, tries, why) {
+        if let Some(due_at) = self.next_try(&step.node, tries, why) {
             call.state = ToolCallState::Due { task, tries: tries + 1 };
-            let repeatable = self.flow.of(&node).tool(&call.tool).is_some_and(|tool| tool.idempotent);
+            let repeatable = self.flow.of(&step.node).tool(&call.tool).is_some_and(|tool| tool.idempotent);
             let kind = TaskKind::Tool { call: call.id.clone() };
             self.retry(task, &mut step, kind, repeatable, due_at, &error);
             if let Some(own) = phase.step_mut() {
                 *own = step;
             }
-            self.settle(branch, &node, phase);
+            self.settle(branch, phase);
             return Ok(());
         }
         self.end_task(task);
@@ -218,12 +216,10 @@ impl<'f> Builder<'f> {
     pub(in crate::engine) fn tool_lost(&mut self, task: TaskId, why: Option<&str>) -> Result<(), Refusal> {
         let (branch, mut phase) = self.take_call(task).ok_or(Refusal::TaskOver)?;
         self.end_task(task);
-        let (Some(step), Some(call)) = (phase.step().cloned(), phase.call_mut(task)) else {
-            return Err(Refusal::TaskOver);
-        };
+        let Some(call) = phase.call_mut(task) else { return Err(Refusal::TaskOver) };
         call.state = ToolCallState::Lost;
         let call = call.id.clone();
-        self.settle(branch, &step.node, phase);
+        self.settle(branch, phase);
         self.ask(Subject::Lost { branch, call, why: why.map(str::to_owned) });
         Ok(())
     }

@@ -15,8 +15,7 @@ use crate::engine::scope;
 impl Builder<'_> {
     /// Enters a human node, and asks its handlers in their order.
     pub(in crate::engine) fn enter_human(&mut self, branch: u32, step: Step) {
-        let node = step.node.clone();
-        self.settle(branch, &node, Phase::Human { step });
+        self.settle(branch, Phase::Human { step });
         self.ask(Subject::Node { branch });
     }
 

@@ -47,8 +47,8 @@ impl Builder<'_> {
             return self.map_done(branch, step, Vec::new());
         }
         let first = self.state.visits.get(&mapped).copied().unwrap_or(0) + 1;
-        let (id, count) = (step.node.clone(), items.len());
-        self.settle(branch, &id, Phase::Map { step, first, items, results: Vec::new() });
+        let count = items.len();
+        self.settle(branch, Phase::Map { step, first, items, results: Vec::new() });
         // Before all other arrivals, so that the visits of one map are consecutive.
         let items: Vec<_> = (0..count)
             .map(|_| Arrival {

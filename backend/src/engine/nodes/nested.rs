@@ -42,10 +42,10 @@ impl Builder<'_> {
             Err(error) => return self.fail_step(branch, step, error),
         };
         step.note = Some(format!("{}, version {}", called.flow.title(), called.version));
-        let (frame, node) = (step.node.call(step.visit), step.node.clone());
+        let frame = step.node.call(step.visit);
         let keys = state_keys(called, &input);
         self.state.frames.insert(frame.clone(), Frame { input, keys, correction });
-        self.settle(branch, &node, Phase::Flow { step });
+        self.settle(branch, Phase::Flow { step });
         let first = self.next_number();
         self.arrivals.push_back(Arrival::at(first, NodeId::within(&frame, start)));
     }

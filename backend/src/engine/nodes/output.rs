@@ -37,7 +37,7 @@ impl Builder<'_> {
         }
         let step = self.start_step(&node, "return");
         let branch = self.next_number();
-        self.settle(branch, &node, Phase::Returning { step });
+        self.settle(branch, Phase::Returning { step });
         self.ask(Subject::Output { branch });
         true
     }
@@ -50,7 +50,7 @@ impl Builder<'_> {
         }
         let node = NodeId::end_of("");
         let (branch, step) = (self.next_number(), self.start_step(&node, "return"));
-        self.settle(branch, &node, Phase::Returning { step });
+        self.settle(branch, Phase::Returning { step });
         self.ask_about_end(branch, inquiries);
         true
     }

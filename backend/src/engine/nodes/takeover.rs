@@ -38,8 +38,8 @@ impl Builder<'_> {
             Takeover::GivesTo { instructions, .. } => self.handover(branch, &conversation, instructions),
             Takeover::Answers { .. } | Takeover::Writes { .. } | Takeover::Stops { .. } => String::new(),
         };
-        let (node, agent) = (step.node.clone(), conversation.agent.clone());
-        self.settle(branch, &node, Phase::Agent { step, conversation });
+        let agent = conversation.agent.clone();
+        self.settle(branch, Phase::Agent { step, conversation });
         self.end_work(branch, None, &format!("agent `{agent}` does not continue its step"));
         let Some(Phase::Agent { step, mut conversation }) = self.state.branches.remove(&branch).map(|own| own.phase)
         else {
@@ -73,11 +73,11 @@ impl Builder<'_> {
         if node.is_none_or(|node| scope::write_keys(self.flow, &step.node, node).is_empty()) {
             return self.finish_step(branch, step, JsonMap::new());
         }
-        let id = step.node.clone();
-        let own = tool.and_then(|tool| self.flow.of(&id).tool(tool)).map(|tool| tool.reviewers.clone());
-        let asked = self.flow.of(&id).flow.reviewers_at(id.own(), &own.unwrap_or_default());
+        let flow = self.flow.of(&step.node);
+        let own = tool.and_then(|tool| flow.tool(tool)).map(|tool| tool.reviewers.clone());
+        let asked = flow.flow.reviewers_at(step.node.own(), &own.unwrap_or_default());
         let Reviewers { not_requester, not_same_as, .. } = asked;
-        self.settle(branch, &id, Phase::Agent { step, conversation });
+        self.settle(branch, Phase::Agent { step, conversation });
         self.ask(Subject::Takeover { branch, by, not_requester, not_same_as });
     }
 

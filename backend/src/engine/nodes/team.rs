@@ -61,8 +61,7 @@ impl Builder<'_> {
                 Err(error) => return self.fail_step(branch, step, error),
             }
         }
-        let node = step.node.clone();
-        self.settle(branch, &node, Phase::Team { step: step.clone(), team });
+        self.settle(branch, Phase::Team { step: step.clone(), team });
         for conversation in begun {
             let number = self.next_number();
             self.begin(number, step.clone(), conversation);
@@ -83,8 +82,7 @@ impl Builder<'_> {
             // What a guardrail blocks fails the step, as it does without a team.
             TurnEnd::Refused(error) if left_out(&team) && error.code == FlowCode::FlowHumanRejected => (None, None),
             TurnEnd::Refused(error) | TurnEnd::Failed(error) => {
-                let node = step.node.clone();
-                self.settle(branch, &node, Phase::Team { step, team });
+                self.settle(branch, Phase::Team { step, team });
                 self.end_work(branch, None, "the team has failed");
                 if let Some(Phase::Team { step, .. }) = self.state.branches.remove(&branch).map(|own| own.phase) {
                     self.fail_step(branch, step, error);
@@ -95,8 +93,7 @@ impl Builder<'_> {
         team.contributions.push(Contribution { agent, round, as_lead, text, value, tokens });
         team.under_way = team.under_way.saturating_sub(1);
         if team.under_way > 0 {
-            let node = step.node.clone();
-            return self.settle(branch, &node, Phase::Team { step, team });
+            return self.settle(branch, Phase::Team { step, team });
         }
         if std::mem::take(&mut team.changed) {
             team.before = team.contributions.len();

@@ -38,8 +38,8 @@ impl<'f> Builder<'f> {
     }
 
     fn wait_at(&mut self, gate: &'f Gate, branch: u32, step: Step, call: ToolCall, correction: Option<String>) {
-        let (node, gated) = (step.node.clone(), [(call.id.clone(), gate)]);
-        self.settle(branch, &node, Phase::tool(step, call, correction));
+        let gated = [(call.id.clone(), gate)];
+        self.settle(branch, Phase::tool(step, call, correction));
         self.ask_about(branch, &gated);
     }
 
@@ -74,17 +74,16 @@ impl<'f> Builder<'f> {
         match self.start_call(&step, CallOrigin::default(), &mut call) {
             // A tool node works in no team, so it creates no specialist and is never vetted.
             Ok(Started::Due | Started::Vetting) => {
-                let node = step.node.clone();
-                self.settle(branch, &node, Phase::tool(step, call, correction));
+                self.settle(branch, Phase::tool(step, call, correction));
             }
             Ok(Started::Asks) => {
-                let (node, asked) = (step.node.clone(), call.id.clone());
-                self.settle(branch, &node, Phase::tool(step, call, correction));
+                let asked = call.id.clone();
+                self.settle(branch, Phase::tool(step, call, correction));
                 self.ask(Subject::Ask { branch, call: asked, paused: false });
             }
             Ok(Started::Delegated) => {
-                let (node, call_id, own) = (step.node.clone(), call.id.clone(), step.clone());
-                self.settle(branch, &node, Phase::tool(step, call, correction));
+                let (call_id, own) = (call.id.clone(), step.clone());
+                self.settle(branch, Phase::tool(step, call, correction));
                 self.begin_task(branch, &own, &call_id);
             }
             Ok(Started::HandsOver) => {

@@ -76,8 +76,7 @@ impl Builder<'_> {
             self.closes(gate, &step.node, Visit { number: step.visit, ..proposed.seen() })
         };
         if gate.is_some_and(closes) {
-            let node = step.node.clone();
-            self.settle(branch, &node, Phase::Agent { step, conversation });
+            self.settle(branch, Phase::Agent { step, conversation });
             self.ask(Subject::Agent { branch });
         } else {
             self.start_turn(branch, step, conversation);
@@ -87,8 +86,7 @@ impl Builder<'_> {
     /// Calls the model for the current turn of a conversation.
     pub(super) fn start_turn(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
         self.call_model(&step, &mut conversation);
-        let node = step.node.clone();
-        self.settle(branch, &node, Phase::Agent { step, conversation });
+        self.settle(branch, Phase::Agent { step, conversation });
     }
 }
 
