@@ -28,6 +28,7 @@ pub(crate) mod model_call;
 mod next;
 mod nodes;
 mod phase;
+mod prompt;
 mod question;
 mod request;
 mod retry;

@@ -167,9 +167,8 @@ impl<'f> Builder<'f> {
 
     /// Returns the title that a gate gives; `None` if it gives none, or one that cannot be rendered.
     pub(super) fn given_title(&self, step: &Step, gate: &Gate, seen: Visit<'_>) -> Option<String> {
-        let scope = || scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
-        let rendered = gate.title.as_ref().map(|title| self.flow.of(&step.node).render(title, &scope()));
-        rendered?.ok().and_then(|title| title::of_template(&title))
+        let rendered = self.render(step, gate.title.as_ref()?, seen);
+        rendered.ok().and_then(|title| title::of_template(&title))
     }
 
     /// Returns what happens if nobody decides in time: as the gate says, or else as the flow's defaults say, adapted to

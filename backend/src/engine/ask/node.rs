@@ -16,7 +16,7 @@ use shared::topic::{topic, topic_of};
 use super::content::{Content, Rules, schema_of};
 use super::stakes::alike;
 use super::title;
-use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::builder::{Builder, failure};
 use crate::engine::item;
 use crate::engine::scope::{self, Visit};
 
@@ -126,9 +126,7 @@ impl Builder<'_> {
     /// run if the question is the same in every run. A title that cannot be rendered does not keep anybody from being
     /// asked.
     fn human_title(&self, step: &Step, human: &Human, prompt: &str) -> String {
-        let visit = Visit { number: step.visit, ..Visit::default() };
-        let scope = || scope::of(self.flow, &self.state, &step.node, visit);
-        let rendered = human.title.as_ref().map(|title| self.flow.of(&step.node).render(title, &scope()));
+        let rendered = human.title.as_ref().map(|title| self.render(step, title, Visit::default()));
         if let Some(title) = rendered.and_then(Result::ok).and_then(|title| title::of_template(&title)) {
             return title;
         }
@@ -150,11 +148,7 @@ impl Builder<'_> {
         match (held, &human.prompt) {
             (Some(Value::String(text)), _) => Ok(text.clone()),
             (Some(value), _) => Ok(value.to_string()),
-            (None, Some(template)) => {
-                let visit = Visit { number: step.visit, ..Visit::default() };
-                let scope = scope::of(self.flow, &self.state, &step.node, visit);
-                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
-            }
+            (None, Some(template)) => self.render(step, template, Visit::default()),
             (None, None) => Ok(DEFAULT_PROMPT.to_owned()),
         }
     }

@@ -7,12 +7,11 @@ use shared::id::{NodeId, TaskId};
 use shared::run::Step;
 
 use crate::engine::answer::{ParsedAnswer, read_answer};
-use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::phase::{Branch, Phase};
 use crate::engine::ruling::Ruling;
-use crate::engine::scope::{self, Visit};
 use crate::engine::spent::Spent;
 use crate::engine::transition::{Refusal, TaskKind};
 
@@ -27,14 +26,7 @@ impl Builder<'_> {
         prompt: Option<&str>,
         correction: Option<String>,
     ) {
-        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
-        let opened = match prompt {
-            Some(template) => {
-                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
-            }
-            None => Ok(self.material(&step)),
-        };
-        let opened = opened.and_then(|prompt| {
+        let opened = self.prompt(&step, prompt).and_then(|prompt| {
             let mut messages = vec![Message::User { text: prompt }];
             if let Some(correction) = correction {
                 let last = self.state.answers.get(&step.node).cloned();

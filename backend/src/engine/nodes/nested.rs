@@ -13,12 +13,12 @@ use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::run::Step;
 
-use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::builder::{Builder, failure};
 use crate::engine::invoke::listed;
 use crate::engine::launch::{checked_input, properties, state_keys};
 use crate::engine::next::Arrival;
 use crate::engine::phase::{Branch, Phase};
-use crate::engine::scope::{self, Visit};
+use crate::engine::scope;
 use crate::engine::state::Frame;
 use crate::engine::view;
 
@@ -53,14 +53,11 @@ impl Builder<'_> {
     /// Returns the checked input of a call: its rendered templates, or the readable keys that the called flow's `input`
     /// names.
     fn call_input(&self, step: &Step, call: &FlowCall, correction: Option<&str>) -> Result<JsonMap, RunError> {
-        let (flow, called) = (self.flow.of(&step.node), self.flow.called(&step.node));
+        let called = self.flow.called(&step.node);
         let rendered = if call.input.is_empty() {
             scope::readable_of(self.flow, &self.state, step, called.and_then(properties))
         } else {
-            let visit = Visit { number: step.visit, correction, ..Visit::default() };
-            let scope = scope::of(self.flow, &self.state, &step.node, visit);
-            let rendered = flow.render_value(&Value::Object(call.input.clone()), &scope);
-            match rendered.map_err(|error| unevaluated(&step.node, &error))? {
+            match self.render_object(step, &call.input, correction)? {
                 Value::Object(input) => input,
                 _ => JsonMap::new(),
             }

@@ -6,10 +6,10 @@ use shared::error::RunError;
 use shared::run::Step;
 
 use crate::engine::answer::listed;
-use crate::engine::builder::{Builder, unevaluated};
+use crate::engine::builder::Builder;
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::next::StepEnd;
-use crate::engine::scope::{self, Visit};
+use crate::engine::scope::Visit;
 
 impl Builder<'_> {
     /// Enters a router: follows `next`, or starts the agent that chooses among the targets.
@@ -62,11 +62,8 @@ impl Builder<'_> {
     }
 
     fn router_prompt(&self, step: &Step, router: &RouterNode) -> Result<String, RunError> {
-        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         match &router.prompt {
-            Some(template) => {
-                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
-            }
+            Some(template) => self.render(step, template, Visit::default()),
             None => Ok(format!("Choose where to go next.\n\n{}", self.material(step))),
         }
     }

@@ -7,24 +7,16 @@ use shared::error::FlowCode;
 use shared::run::Step;
 
 use crate::engine::accounts::add_all;
-use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::next::{TurnEnd, TurnEnded};
 use crate::engine::phase::Phase;
-use crate::engine::scope::{self, Visit};
 use crate::engine::team::{Contribution, NextTurn, TeamWork};
 
 impl Builder<'_> {
     /// Enters a team node. With a correction, the prompt contains the last answer and the correction.
     pub(in crate::engine) fn enter_team(&mut self, branch: u32, step: Step, team: &Team, correction: Option<&str>) {
-        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
-        let prompt = match &team.prompt {
-            Some(template) => {
-                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
-            }
-            None => Ok(self.material(&step)),
-        };
-        let mut prompt = match prompt {
+        let mut prompt = match self.prompt(&step, team.prompt.as_deref()) {
             Ok(prompt) => prompt,
             Err(error) => return self.fail_step(branch, step, error),
         };

@@ -8,14 +8,14 @@ use shared::definition::Gate;
 use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
-use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{ToolCall, ToolCallState};
 use crate::engine::invoke::{Started, parameters};
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::roster::CallOrigin;
 use crate::engine::ruling::Ruling;
-use crate::engine::scope::{self, Visit};
+use crate::engine::scope;
 
 impl<'f> Builder<'f> {
     /// Enters a tool node: starts its call, or asks about it if a gate holds it back.
@@ -52,13 +52,7 @@ impl<'f> Builder<'f> {
         correction: Option<&str>,
     ) -> Result<ToolCall, RunError> {
         let arguments = if let Some(templates) = templates {
-            let visit = Visit { number: step.visit, correction, ..Visit::default() };
-            let scope = scope::of(self.flow, &self.state, &step.node, visit);
-            let templates = Value::Object(templates.clone());
-            self.flow
-                .of(&step.node)
-                .render_value(&templates, &scope)
-                .map_err(|error| unevaluated(&step.node, &error))?
+            self.render_object(step, templates, correction)?
         } else {
             let definition = self.flow.of(&step.node).tool(tool);
             let schema = definition.as_ref().and_then(|tool| parameters(tool));

@@ -1,19 +1,16 @@
 //! Turns of a conversation: opens a turn, and calls its model.
 
-use serde_json::Value;
-use shared::JsonMap;
 use shared::definition::Agent;
 use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::run::Step;
 
 use crate::engine::ask::action::Proposed;
-use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, Specialist};
-use crate::engine::item;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
-use crate::engine::scope::{self, Visit};
+use crate::engine::scope::Visit;
 use crate::engine::team::TeamWork;
 
 impl Builder<'_> {
@@ -28,9 +25,8 @@ impl Builder<'_> {
         let Some(agent) = flow.flow.agents.get(name) else {
             return Err(failure(FlowCode::FlowInvalid, &step.node, format!("the flow has no agent `{name}`")));
         };
-        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
-        let instructions = agent.instructions.as_ref().map(|template| flow.render(template, &scope)).transpose();
-        let instructions = instructions.map_err(|error| unevaluated(&step.node, &error))?;
+        let instructions = agent.instructions.as_ref();
+        let instructions = instructions.map(|template| self.render(step, template, Visit::default())).transpose()?;
         let instructions = self.with_feedback(&step.node, name, instructions);
         Ok(Conversation::new(name, instructions, messages))
     }
@@ -47,20 +43,6 @@ impl Builder<'_> {
             Some(specialist) => Ok(converse_as(name, specialist, messages)),
             None => self.converse(step, name, messages),
         }
-    }
-
-    /// Returns what a step is about as JSON, for agents without a prompt: its map item, or else the keys that its node
-    /// may read.
-    pub(super) fn material(&self, step: &Step) -> String {
-        if let Some((_, item)) = item::item(self.flow, &self.state, &step.node, step.visit) {
-            return format!("{item:#}");
-        }
-        let id = &step.node;
-        let node = self.flow.node(id);
-        let readable = |key: &&String| node.is_none_or(|node| scope::may_read(node, key));
-        let keys = self.state.keys_of(id).iter().filter(|(key, _)| readable(key));
-        let keys: JsonMap = keys.map(|(key, value)| (key.clone(), value.clone())).collect();
-        format!("{:#}", Value::Object(keys))
     }
 
     /// Returns the maximum number of model calls of an agent in a step.
