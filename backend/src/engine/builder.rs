@@ -15,12 +15,11 @@ use shared::error::{FlowCode, RunError};
 use shared::feedback::Feedback;
 use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, TaskId, Username};
-use shared::log::EventData;
+use shared::log::{Event, EventData, OfRun};
 use shared::review::Review;
-use shared::run::{Activity, RunStatus, Step, StepStatus};
+use shared::run::{Activity, RunStatus, RunSummary, Step, StepStatus};
 use shared::time::Timestamp;
 
-use super::event::{Emission, Emitted, RunChange};
 use super::guardrail_reply::GuardrailReply;
 use super::next::{Answered, Arrival, EndedStep, QuestionAnswer, StepEnd};
 use super::phase::{Branch, Phase};
@@ -39,7 +38,6 @@ pub(super) struct Builder<'f> {
     pub(super) state: RunState,
     /// The known reviews: those that are pending, the one that the input names, and new ones.
     pub(super) reviews: BTreeMap<ReviewId, Review>,
-    pub(super) events: Vec<Emitted>,
     /// The users and their roles; `None` if the flow does not need them.
     pub(super) people: Option<Arc<[Principal]>>,
     /// Whether the transition depends on `people`.
@@ -68,12 +66,22 @@ pub(super) struct Builder<'f> {
     pub(super) used: Vec<Granted>,
     /// The run's status before the transition; `None` for a new run.
     before: Option<RunStatus>,
+    events: Vec<Emitted>,
     changed: Vec<ReviewId>,
     steps: Vec<Step>,
     tasks: Vec<Task>,
     new_tasks: BTreeSet<TaskId>,
     ended_tasks: Vec<TaskId>,
     abandoned_tasks: Vec<TaskId>,
+}
+
+/// A log entry that waits for the end of its transition. Only then is the run added to it: all entries of one commit
+/// show the same revision of the run, and folds ignore what is not newer than what they have.
+struct Emitted {
+    review_id: Option<ReviewId>,
+    actor: Option<Username>,
+    /// Builds what the entry says, given the run after the transition.
+    data: Box<dyn FnOnce(&RunSummary) -> EventData>,
 }
 
 impl<'f> Builder<'f> {
@@ -85,7 +93,6 @@ impl<'f> Builder<'f> {
             ids: moment.ids(),
             state,
             reviews: BTreeMap::new(),
-            events: Vec::new(),
             people: None,
             people_asked: false,
             feedback: Vec::new(),
@@ -101,6 +108,7 @@ impl<'f> Builder<'f> {
             given: Vec::new(),
             used: Vec::new(),
             before: None,
+            events: Vec::new(),
             changed: Vec::new(),
             steps: Vec::new(),
             tasks: Vec::new(),
@@ -126,18 +134,22 @@ impl<'f> Builder<'f> {
         let after = view::status(&self.state);
         match (self.before, after) {
             (Some(RunStatus::WaitingForHuman), RunStatus::Running) => {
-                self.emit_run(RunChange::Resumed, None);
+                self.emit_run(None, |run| EventData::RunResumed(OfRun { run }));
             }
             (before, RunStatus::WaitingForHuman) if before != Some(RunStatus::WaitingForHuman) || self.asks_anew() => {
-                self.emit_run(RunChange::Waiting, None);
+                self.emit_run(None, |run| EventData::WorkflowWaiting(OfRun { run }));
             }
             _ => {}
         }
         let run = view::summary(&self.state);
         let shown = self.state.shown_id();
         // A carrier has no entries of its own, only those of its review.
-        let emitted = self.events.into_iter().filter(|event| shown.is_some() || event.review_id.is_some());
-        let events = emitted.map(|event| event.event(self.now, shown, &run)).collect();
+        let emitted = self.events.into_iter().filter(|entry| shown.is_some() || entry.review_id.is_some());
+        let events = emitted.map(|entry| {
+            let event = Event::new(self.now, entry.actor, &(entry.data)(&run));
+            Event { run_id: shown, review_id: entry.review_id, ..event }
+        });
+        let events = events.collect();
         let reviews = self.changed.iter().filter_map(|id| self.reviews.remove(id)).collect();
         Transition {
             state: self.state,
@@ -165,14 +177,19 @@ impl<'f> Builder<'f> {
 
     // --- events ---
 
-    /// Emits an entry about the run as a whole.
-    pub(super) fn emit_run(&mut self, change: RunChange, actor: Option<Username>) {
-        self.events.push(Emitted { review_id: None, actor, data: Emission::Run(change) });
+    /// Emits an entry about the run as a whole, with its summary.
+    pub(super) fn emit_run(
+        &mut self,
+        actor: Option<Username>,
+        data: impl FnOnce(Box<RunSummary>) -> EventData + 'static,
+    ) {
+        let data = Box::new(|run: &RunSummary| data(Box::new(run.clone())));
+        self.events.push(Emitted { review_id: None, actor, data });
     }
 
     /// Emits any other entry.
     pub(super) fn emit(&mut self, review_id: Option<ReviewId>, actor: Option<Username>, data: EventData) {
-        self.events.push(Emitted { review_id, actor, data: Emission::Other(data) });
+        self.events.push(Emitted { review_id, actor, data: Box::new(|_| data) });
     }
 
     // --- branches ---

@@ -3,10 +3,10 @@
 use shared::decision::Via;
 use shared::error::RunError;
 use shared::id::Username;
+use shared::log::{EventData, OfRun, RunCancelled, RunCompleted};
 use shared::run::{Step, StepStatus};
 
 use super::builder::Builder;
-use super::event::RunChange;
 use super::next::EndedStep;
 use super::phase::{Branch, Phase};
 use super::state::RunOutcome;
@@ -90,11 +90,12 @@ impl Builder<'_> {
         match outcome {
             RunOutcome::Completed { .. } => {
                 let output = view::output(self.flow, &self.state.keys);
-                self.emit_run(RunChange::Completed { output }, None);
+                self.emit_run(None, |run| EventData::RunCompleted(RunCompleted { run, output }));
             }
-            RunOutcome::Failed { .. } => self.emit_run(RunChange::Failed, None),
+            RunOutcome::Failed { .. } => self.emit_run(None, |run| EventData::RunFailed(OfRun { run })),
             RunOutcome::Cancelled { reason, .. } => {
-                self.emit_run(RunChange::Cancelled { reason: reason.clone() }, by);
+                let reason = reason.clone();
+                self.emit_run(by, |run| EventData::RunCancelled(RunCancelled { run, reason }));
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use shared::JsonMap;
 use shared::error::Mistake;
+use shared::log::{EventData, OfRun};
 use shared::topic::topic;
 
 use super::builder::Builder;
-use super::event::RunChange;
 use super::input::Launch;
 use super::next::Arrival;
 use super::state::RunState;
@@ -57,7 +57,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
     let mut builder = Builder::start(flow, state, moment);
     builder.people = launch.people;
     builder.feedback = launch.feedback;
-    builder.emit_run(RunChange::Started, Some(launch.requested_by));
+    builder.emit_run(Some(launch.requested_by), |run| EventData::RunStarted(OfRun { run }));
     let first = builder.next_number();
     builder.arrivals.push_back(Arrival::at(first, start));
     Ok(builder)

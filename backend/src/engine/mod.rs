@@ -16,7 +16,6 @@ mod digest;
 mod edges;
 mod emit;
 mod ending;
-mod event;
 mod feedback;
 mod guardrail_reply;
 mod input;
