@@ -139,9 +139,9 @@ impl Builder<'_> {
                 }
             }
             StepEnd::Returned { output } => self.returned(step, output),
-            StepEnd::Failed { error } => self.failed(branch, step, error),
+            StepEnd::Failed { error } => self.after_failure(branch, step, error),
             StepEnd::Stopped { error } => {
-                self.failed_step(&mut step, error.clone());
+                self.record_failure(&mut step, error.clone());
                 self.fail_flow(&step.node, error);
             }
         }
@@ -240,9 +240,9 @@ impl Builder<'_> {
         if let Some(exceeded) = writes.values().find_map(|value| limits::check(value).err()) {
             let message = format!("what `{}` writes is {exceeded}", step.node);
             let error = failure(FlowCode::FlowCondition, &step.node, message);
-            return self.failed(branch, step, error);
+            return self.after_failure(branch, step, error);
         }
-        if let Some(part) = item::part_of(self.flow, &self.state, &step) {
+        if let Some(part) = item::map_item(self.flow, &self.state, &step) {
             return self.item_done(part, step, writes);
         }
         self.write(&step, writes);
@@ -253,16 +253,16 @@ impl Builder<'_> {
     /// Completes a step whose branch goes to a node outside of its `next`. For an item of a map, the whole map leaves.
     fn leave_for(&mut self, branch: u32, mut step: Step, node: &NodeId) {
         self.complete_step(&mut step, &JsonMap::new());
-        match item::part_of(self.flow, &self.state, &step) {
+        match item::map_item(self.flow, &self.state, &step) {
             Some(part) => self.leave_map(part, step.node.beside(node)),
             None => self.arrivals.push_back(Arrival::at(branch, step.node.beside(node))),
         }
     }
 
     /// Fails a step that has no attempts left, and applies its failure policy. For an item of a map, the map fails.
-    fn failed(&mut self, branch: u32, mut step: Step, error: RunError) {
-        self.failed_step(&mut step, error.clone());
-        if let Some(part) = item::part_of(self.flow, &self.state, &step) {
+    fn after_failure(&mut self, branch: u32, mut step: Step, error: RunError) {
+        self.record_failure(&mut step, error.clone());
+        if let Some(part) = item::map_item(self.flow, &self.state, &step) {
             return self.item_failed(part, error);
         }
         match self.failure_policy(&step.node).then.clone() {

@@ -169,7 +169,7 @@ impl Builder<'_> {
         let Some(key) = arguments.get("key").and_then(Value::as_str) else {
             return Err("`key` names the state key to write".to_owned());
         };
-        if item::part_of(self.flow, &self.state, step).is_some() {
+        if item::map_item(self.flow, &self.state, step).is_some() {
             return Err("state keys cannot be written for a single item of a map; answer with the value".to_owned());
         }
         let node = self.flow.node(&step.node);

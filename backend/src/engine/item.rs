@@ -21,7 +21,7 @@ pub(super) struct MapItem {
 }
 
 /// Returns the map item that a step is; `None` if it is none.
-pub(super) fn part_of(flow: &Compiled, state: &RunState, step: &Step) -> Option<MapItem> {
+pub(super) fn map_item(flow: &Compiled, state: &RunState, step: &Step) -> Option<MapItem> {
     part(flow, state, &step.node, step.visit).map(|(part, _)| part)
 }
 

@@ -38,8 +38,8 @@ impl Builder<'_> {
         self.emit_completed(step, writes);
     }
 
-    /// Fails a visit.
-    pub(super) fn failed_step(&mut self, step: &mut Step, error: RunError) {
+    /// Records that a visit has failed; [`Self::fail_step`] reports it with its consequences.
+    pub(super) fn record_failure(&mut self, step: &mut Step, error: RunError) {
         step.error = Some(error);
         self.end_step(step, StepStatus::Failed);
         self.emit_failed(step);

@@ -138,7 +138,7 @@ impl Builder<'_> {
         self.arrivals.retain(|arrival| arrival.item_of != Some(part.map));
         let all = self.state.branches.iter();
         let is_part =
-            |step: &Step| item::part_of(self.flow, &self.state, step).is_some_and(|other| other.map == part.map);
+            |step: &Step| item::map_item(self.flow, &self.state, step).is_some_and(|other| other.map == part.map);
         let parts = all.filter(|(_, branch)| branch.phase.step().is_some_and(is_part));
         let numbers: Vec<u32> = parts.map(|(number, _)| *number).collect();
         for number in numbers {
