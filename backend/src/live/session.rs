@@ -100,7 +100,7 @@ where
         if let CloseReason::Close(code, reason) = end {
             let reason = Utf8Bytes::from(clip(&reason));
             // A client that does not even read the close frame is dropped.
-            let _ = timeout(WRITE, self.socket.send(Message::Close(Some(CloseFrame { code, reason })))).await;
+            let _ = self.send([Message::Close(Some(CloseFrame { code, reason }))]).await;
             // Reads and discards what is still on its way: closing a connection with unread data resets it, and the
             // close frame is lost.
             let _ = timeout(CLOSE_TIMEOUT, async { while let Some(Ok(_)) = self.socket.next().await {} }).await;
@@ -176,26 +176,24 @@ where
         if frame.len() > MAX_MESSAGE {
             return Err(too_large());
         }
-        match request::read(&frame) {
+        let message = request::read(&frame);
+        if let Ok(ClientMessage::Decide { r#ref, .. } | ClientMessage::Claim { r#ref, .. }) = &message
+            && let Err(problem) = self.auth.admit(&self.actor)
+        {
+            return self.say(&request::reply(r#ref.clone(), Err(problem))).await;
+        }
+        match message {
             Ok(ClientMessage::Ping) => {
                 let pong = ServerMessage::Pong { cursor: self.hub.head(), server_time: self.hub.now() };
                 self.say(&pong).await
             }
             Ok(ClientMessage::Subscribe { after, topics }) => Box::pin(self.subscribe(after, topics)).await,
             Ok(ClientMessage::Decide { r#ref, review, decision }) => {
-                let store = self.hub.store();
-                let reply = match self.auth.admit(&self.actor) {
-                    Ok(()) => Box::pin(request::decide(store, &self.actor, r#ref, review, decision)).await,
-                    Err(problem) => return self.say(&request::reply(r#ref, Err(problem))).await,
-                };
+                let reply = Box::pin(request::decide(self.hub.store(), &self.actor, r#ref, review, decision)).await;
                 self.answer(frame.len(), &reply).await
             }
             Ok(ClientMessage::Claim { r#ref, review }) => {
-                let store = self.hub.store();
-                let reply = match self.auth.admit(&self.actor) {
-                    Ok(()) => Box::pin(request::claim(store, &self.actor, r#ref, review)).await,
-                    Err(problem) => return self.say(&request::reply(r#ref, Err(problem))).await,
-                };
+                let reply = Box::pin(request::claim(self.hub.store(), &self.actor, r#ref, review)).await;
                 self.answer(frame.len(), &reply).await
             }
             Err(FrameError::Reply(reply)) => self.say(&reply).await,
