@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
-use shared::definition::{AskPermission, Flow, Node, NodeKind, OnTimeout, Tool, ToolKind};
+use shared::definition::{Flow, Node, NodeKind, OnTimeout, Tool, ToolKind};
 use shared::error::Mistake;
 use shared::id::{FlowId, NodeId};
 use shared::new_review::{AskedContext, NewReview};
@@ -127,16 +127,10 @@ fn in_what_was_sent(mistake: Mistake) -> Option<Mistake> {
 fn flow_of(asked: &NewReview) -> Result<Flow, Mistake> {
     let builtin = asked.kind.builtin();
     let tool = Tool {
-        description: None,
-        parameters: None,
-        kind: ToolKind::Builtin(builtin),
-        ask_permission: AskPermission::default(),
-        idempotent: false,
-        timeout: None,
         reviewers: asked.who(),
         policy: asked.policy.clone(),
-        severity: None,
         on_timeout: asked.on_timeout.map(OnTimeout::from),
+        ..Tool::new(ToolKind::Builtin(builtin))
     };
     let node = Node::new(NodeKind::Tool { tool: ASK.to_owned(), arguments: None });
     let id = |name: String| FlowId::try_from(name).map_err(|error| invalid("", &error.to_string()));

@@ -43,12 +43,12 @@ impl Tool {
     /// The default limit for a call.
     pub const DEFAULT_TIMEOUT: Span = Span::secs(30);
 
-    /// Creates a tool from an agent, with this description.
-    pub fn of_agent(agent: &str, description: Option<String>) -> Self {
+    /// Creates a tool of this kind, with the default settings.
+    pub fn new(kind: ToolKind) -> Self {
         Self {
-            description,
+            description: None,
             parameters: None,
-            kind: ToolKind::Agent(agent.to_owned()),
+            kind,
             ask_permission: AskPermission::default(),
             idempotent: false,
             timeout: None,
@@ -57,6 +57,11 @@ impl Tool {
             severity: None,
             on_timeout: None,
         }
+    }
+
+    /// Creates a tool from an agent, with this description.
+    pub fn of_agent(agent: &str, description: Option<String>) -> Self {
+        Self { description, ..Self::new(ToolKind::Agent(agent.to_owned())) }
     }
 
     /// Returns how long a call may take.

@@ -122,7 +122,7 @@ impl Tool {
 
     /// Adds the tool to the flow, as one that pretends to publish.
     pub fn demo_publish(self) -> Self {
-        self.settings(plain(ToolKind::Builtin(Builtin::DemoPublish)))
+        self.settings(definition::Tool::new(ToolKind::Builtin(Builtin::DemoPublish)))
     }
 }
 
@@ -139,22 +139,7 @@ pub fn function(description: impl Into<String>, parameters: Value) -> definition
     definition::Tool {
         description: Some(description.into()),
         parameters: Some(parameters),
-        ..plain(ToolKind::Function)
-    }
-}
-
-fn plain(kind: ToolKind) -> definition::Tool {
-    definition::Tool {
-        description: None,
-        parameters: None,
-        kind,
-        ask_permission: definition::AskPermission::default(),
-        idempotent: false,
-        timeout: None,
-        reviewers: definition::Reviewers::default(),
-        policy: definition::Policy::default(),
-        severity: None,
-        on_timeout: None,
+        ..definition::Tool::new(ToolKind::Function)
     }
 }
 
