@@ -251,6 +251,13 @@ pub struct UserRecord {
     pub account: Option<ProviderAccount>,
 }
 
+impl UserRecord {
+    /// Creates the record of a user of whom nothing else is stored.
+    fn new(user: User) -> Self {
+        Self { user, password_hash: None, deputyships: Vec::new(), second_factor: None, account: None }
+    }
+}
+
 impl Store {
     /// Opens the database. If it is opened for writing, migrates it to this version and starts the writers.
     pub async fn open(options: Options) -> Result<Self, Error> {

@@ -127,13 +127,7 @@ impl Group {
         let pseudonym: Username =
             pseudonym.parse().map_err(|_| CommitError::Failed(format!("the name {pseudonym}")))?;
         let user = User { active: false, ..User::new(pseudonym.clone(), Vec::new(), record.user.created_at) };
-        let erased = UserRecord {
-            user: user.clone(),
-            password_hash: None,
-            deputyships: Vec::new(),
-            second_factor: None,
-            account: None,
-        };
+        let erased = UserRecord::new(user.clone());
         for (deputy, read) in std::mem::take(&mut self.erasures.deputies) {
             if deputy == *name {
                 continue;

@@ -41,13 +41,7 @@ impl Group {
             };
             let user = User::new(name.clone(), roles, moment.now);
             let user = User { display_name, email, single_sign_on: true, ..user };
-            let record = UserRecord {
-                user,
-                password_hash: None,
-                deputyships: Vec::new(),
-                second_factor: None,
-                account: Some(told),
-            };
+            let record = UserRecord { account: Some(told), ..UserRecord::new(user) };
             self.users.insert(name.clone(), record);
             self.out.users.insert(name.clone());
             self.remember_attempt(attempt);

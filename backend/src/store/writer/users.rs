@@ -26,13 +26,7 @@ impl Group {
         let created = UserChanged { roles: Some(user.roles.clone()), ..UserChanged::of(user.username.clone()) };
         self.emit(by, &EventData::UserCreated(created), moment);
         self.out.users.insert(user.username.clone());
-        let record = UserRecord {
-            user: user.clone(),
-            password_hash: new.password_hash,
-            deputyships: Vec::new(),
-            second_factor: None,
-            account: None,
-        };
+        let record = UserRecord { password_hash: new.password_hash, ..UserRecord::new(user.clone()) };
         self.users.insert(user.username.clone(), record);
         Ok(Committed::User { user: Box::new(user) })
     }
