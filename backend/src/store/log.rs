@@ -14,7 +14,7 @@ use super::blobs::{Blobs, Reader};
 use super::cursor::LogPlace;
 use super::db::{Conn, Row, Sql};
 use super::log_row::{Body, Form, Loose};
-use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
+use super::page_bytes::PageBytes;
 use super::{Error, LogPage, Store, unreadable};
 
 /// The largest number of entries in a page.
@@ -95,7 +95,7 @@ impl Store {
         let mut full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
         // A row without a number is refused when it is decoded.
         rows.sort_by_key(|row| row.int(0).ok());
-        let (mut read, mut bytes, mut left) = (Vec::new(), PageBytes::of_log(MAX_PAGE_BYTES), &rows[..]);
+        let (mut read, mut bytes, mut left) = (Vec::new(), PageBytes::of_log(), &rows[..]);
         'page: while let Some(next) = bytes.next(&mut left) {
             for (place, events) in read_rows(&mut conn, next, Form::Whole).await? {
                 // Entries of the cursor's row that were already seen are not part of the page.

@@ -32,8 +32,8 @@ impl PageBytes {
     }
 
     /// For a page of the log.
-    pub fn of_log(max: usize) -> Self {
-        Self { to_read: LOG_READ, next_read: LOG_READ, ..Self::of_page(max) }
+    pub fn of_log() -> Self {
+        Self { to_read: LOG_READ, next_read: LOG_READ, ..Self::of_page(MAX_PAGE_BYTES) }
     }
 
     /// For a list that is cut off at the limit, possibly before its first row.

@@ -12,7 +12,7 @@ use super::db::{Arg, Conn, Row, Sql};
 use super::driver_error::DriverError;
 use super::log::{COLUMNS, whole_rows};
 use super::log_row::Form;
-use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
+use super::page_bytes::PageBytes;
 use super::row_mac::{Authenticity, RowKeys, Stored};
 use super::{Error, Store};
 
@@ -78,7 +78,7 @@ impl Store {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut more = rows.len() > limit;
         rows.truncate(limit);
-        let (mut read, mut bytes, mut left) = (Vec::new(), PageBytes::of_log(MAX_PAGE_BYTES), &rows[..]);
+        let (mut read, mut bytes, mut left) = (Vec::new(), PageBytes::of_log(), &rows[..]);
         'page: while let Some(next) = bytes.next(&mut left) {
             for (row, (place, events)) in
                 next.iter().zip(whole_rows(Reader::verifying(), &mut conn, next, Form::Sealed).await?)
