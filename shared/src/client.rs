@@ -30,6 +30,7 @@ use crate::log::Entry;
 use crate::review::{Checked, Review};
 use crate::run::{Report, Run, RunSummary};
 use crate::seal::{SealCheck, SealHead};
+use crate::time::Span;
 
 /// The header that names the user as whom a client acts. A request that arrives with the session or token of another
 /// user has no effect. Tabs of a browser share a session, so a page cannot know whose session its requests carry.
@@ -214,6 +215,11 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/runs/{id}`: a run with its state and output, for those who may see it; `404` for others.
     pub async fn run(&self, id: RunId) -> ApiResult<Run> {
         self.get(format!("/api/v1/runs/{id}")).await
+    }
+
+    /// `GET /api/v1/runs/{id}?wait=`: a run once it has ended or stopped for people, or after this time, at most 60 s.
+    pub async fn wait_for_run(&self, id: RunId, wait: Span) -> ApiResult<Run> {
+        self.get(format!("/api/v1/runs/{id}?wait={}ms", wait.0.as_millis())).await
     }
 
     /// `GET /api/v1/runs/{id}/report`: the steps of a run, and those of its reviews that the caller may see.

@@ -13,7 +13,9 @@ use tracing::Instrument as _;
 
 use super::budget::Bill;
 use super::problem::Refused;
-use super::reviews::{LONGEST_WAIT, REVIEW};
+use super::reviews::REVIEW;
+use super::runs::RUN;
+use super::wait::LONGEST as LONGEST_WAIT;
 use super::{AppState, Edge, cookies, headers, host, mcp, origin};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
@@ -74,11 +76,11 @@ fn known(method: &Method) -> &'static str {
     }
 }
 
-/// Returns how long a request may take: [`TIME_LIMIT`], and longer if it waits for a review.
+/// Returns how long a request may take: [`TIME_LIMIT`], and longer if it waits for a review or a run.
 fn time_limit(request: &Request, route: &str) -> Duration {
     let query = request.uri().query().unwrap_or_default();
     let waits = route == mcp::PATH
-        || route == REVIEW && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait");
+        || [REVIEW, RUN].contains(&route) && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait");
     if waits { TIME_LIMIT + LONGEST_WAIT } else { TIME_LIMIT }
 }
 
@@ -116,6 +118,7 @@ mod tests {
         let limit = |path: &str, route: &str| time_limit(&Request::get(path).body(Body::empty()).unwrap(), route);
         let review = "/api/v1/reviews/01900000-0000-7000-8000-000000000001";
         assert!(limit(&format!("{review}?wait=60s"), REVIEW) > LONGEST_WAIT);
+        assert!(limit("/api/v1/runs/01900000-0000-7000-8000-000000000002?wait=60s", RUN) > LONGEST_WAIT);
         assert_eq!(limit(review, REVIEW), TIME_LIMIT);
         assert_eq!(limit("/api/v1/runs?wait=60s", "/api/v1/runs"), TIME_LIMIT);
     }

@@ -37,6 +37,7 @@ mod statistics;
 mod tokens;
 mod users;
 mod views;
+mod wait;
 
 #[cfg(test)]
 mod tests;
@@ -70,7 +71,8 @@ use crate::rate_limit::{Budgets, RateLimit};
 use crate::store::Store;
 use api::Api;
 use problem::Refused;
-use reviews::{ChecksAtOnce, ReviewWaits, Views};
+use reviews::{ChecksAtOnce, Views};
+use wait::Waits;
 
 /// The shared state of all handlers. Cheap to clone: it is cloned for every layer and every request.
 #[derive(Clone)]
@@ -93,7 +95,7 @@ pub struct AppParts {
     /// The connections to people and programs outside the console.
     pub outside: Outside,
     views: Views,
-    waits: ReviewWaits,
+    waits: Waits,
     checks: ChecksAtOnce,
     callback_limit: RateLimit,
 }
@@ -122,7 +124,7 @@ pub struct Edge {
     pub hosts: Hosts,
     /// The SHA-256 of the bearer token with which clients may read `/metrics`; `None`: there is no such token.
     pub metrics_token: Option<[u8; 32]>,
-    /// Cancelled when the server stops; ends the wait of requests that wait for a review.
+    /// Cancelled when the server stops; ends the wait of requests that wait for a review or a run.
     pub stopping: CancellationToken,
 }
 
@@ -153,7 +155,7 @@ impl AppState {
             seals,
             outside,
             views: Views::default(),
-            waits: ReviewWaits::default(),
+            waits: Waits::default(),
             checks: ChecksAtOnce::default(),
             callback_limit: callbacks::limit(),
         }))

@@ -1,7 +1,7 @@
 //! `/api/v1/runs`: starting, watching and cancelling runs.
 
 use axum::Json;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
 use shared::JsonMap;
@@ -10,19 +10,31 @@ use shared::api::{Launch, Page, Reason, RunQuery};
 use shared::error::{Code, Problem};
 use shared::id::RunId;
 use shared::review::{Review, ReviewStatus};
-use shared::run::{Context, Report, Run, RunSummary};
+use shared::run::{Context, Report, Run, RunStatus, RunSummary};
+use shared::time::Span;
 
 use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params, limit};
 use super::pagination::List;
 use super::problem::{Result, unexpected};
+use super::wait::{Awaited, Wait};
 use super::{Caller, Write};
 use crate::clock::Moment;
 use crate::engine::{self, Input};
 use crate::store::{self, Committed, FoundRun, Store};
 
+/// The route of one run.
+pub(super) const RUN: &str = "/api/v1/runs/{id}";
 const RUNS: List = List("runs");
 const RUN_REVIEWS: List = List("run reviews");
+
+/// The query of `GET /api/v1/runs/{id}`, which returns a run to those who may see it.
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Look {
+    /// How long to wait until the run ends or stops for people.
+    wait: Option<Span>,
+}
 
 /// The query of `GET /api/v1/runs/{id}/reviews`, which lists the reviews of a run, newest first.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
@@ -38,7 +50,8 @@ pub(super) fn mount(api: &mut Api) {
     let list = OperationDoc::new("List runs, newest first").answer::<Page<RunSummary>>();
     api.get("/api/v1/runs", list, self::list);
     api.post("/api/v1/runs", OperationDoc::new("Start a run").answer::<Run>().status(201), launch);
-    api.get("/api/v1/runs/{id}", OperationDoc::new("Get a run").answer::<Run>(), get);
+    let get = OperationDoc::new("Get a run; `wait`, of at most 60s, waits until it ends or stops for people");
+    api.get(RUN, get.answer::<Run>(), self::get);
     api.get(
         "/api/v1/runs/{id}/report",
         OperationDoc::new("Get the report of a run: what each visit of each node did").answer::<Report>(),
@@ -67,8 +80,18 @@ async fn launch(write: Write, body::Json { value, digest }: body::Json<Launch>) 
     Ok((StatusCode::CREATED, AppendHeaders([(header::LOCATION, location)]), Json(run)).into_response())
 }
 
-async fn get(caller: Caller, Id(id): Id<RunId>) -> Result<Json<Run>> {
-    let (run, summary) = visible(&caller, id).await?;
+async fn get(
+    mut caller: Caller,
+    headers: HeaderMap,
+    Id(id): Id<RunId>,
+    Params(Look { wait }): Params<Look>,
+) -> Result<Json<Run>> {
+    let wait = Wait::begin(&caller, Awaited::Run(id), wait)?;
+    let (mut run, mut summary) = visible(&caller, id).await?;
+    if let Some(wait) = wait.filter(|_| summary.status == RunStatus::Running) {
+        caller = wait.end(caller, &headers).await?;
+        (run, summary) = visible(&caller, id).await?;
+    }
     let FoundRun::Read(run) = run else { return Ok(Json(unreadable(summary))) };
     let compiled = caller.state.store.flow_of(&run).await?.ok();
     Ok(Json(engine::view(compiled.as_deref(), &run)))

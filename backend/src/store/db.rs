@@ -288,6 +288,19 @@ impl Conn {
         Ok(self.fetch(sql).await?.into_iter().next())
     }
 
+    /// Runs a query that ends with `IN (` for these ids, a few hundred at a time. Returns the ids that it selects.
+    pub async fn ids_among(&mut self, query: &str, ids: &[Uuid]) -> Result<Vec<Uuid>, DriverError> {
+        /// The number of ids per statement.
+        const AT_ONCE: usize = 500;
+        let mut found = Vec::new();
+        for some in ids.chunks(AT_ONCE) {
+            for row in self.fetch(Sql::new(query).list(some.iter().copied()).push(")")).await? {
+                found.push(row.uuid(0)?);
+            }
+        }
+        Ok(found)
+    }
+
     /// Runs a statement. Returns how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
         Ok(match self {

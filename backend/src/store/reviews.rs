@@ -33,17 +33,10 @@ impl Store {
 
     /// Returns those of these reviews that are no longer pending.
     pub async fn over_among(&self, reviews: &[ReviewId]) -> Result<Vec<ReviewId>, Error> {
-        /// The number of reviews per statement.
-        const AT_ONCE: usize = 500;
-        let mut conn = self.inner.db.read().await?;
-        let mut over = Vec::new();
-        for some in reviews.chunks(AT_ONCE) {
-            let sql = Sql::new("SELECT id FROM reviews WHERE id IN (").list(some.iter().map(|id| id.0));
-            for row in conn.fetch(sql.push(") AND status <> 'pending'")).await? {
-                over.push(ReviewId(row.uuid(0)?));
-            }
-        }
-        Ok(over)
+        let over = "SELECT id FROM reviews WHERE status <> 'pending' AND id IN (";
+        let ids: Vec<_> = reviews.iter().map(|id| id.0).collect();
+        let over = self.inner.db.read().await?.ids_among(over, &ids).await?;
+        Ok(over.into_iter().map(ReviewId).collect())
     }
 
     /// Returns the reviews of a run, in the order in which they were requested.

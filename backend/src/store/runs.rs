@@ -116,6 +116,15 @@ impl Store {
         Ok(Some((found(state, &run, 2)?, reviews.collect::<Result<_, _>>()?)))
     }
 
+    /// Returns those of these runs that are over or wait for people.
+    pub async fn stopped_among(&self, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
+        // A run may be archived, and gone, by the time it is looked for.
+        let running = "SELECT id FROM runs WHERE status = 'running' AND id IN (";
+        let ids: Vec<_> = runs.iter().map(|id| id.0).collect();
+        let running = self.inner.db.read().await?.ids_among(running, &ids).await?;
+        Ok(runs.iter().filter(|run| !running.contains(&run.0)).copied().collect())
+    }
+
     /// Whether the viewer may decide one of the run's reviews, or has decided one.
     pub async fn involvement(&self, viewer: &Principal, run: RunId) -> Result<Involvement, Error> {
         self.inner.db.read().await?.involvement(viewer, run).await

@@ -114,8 +114,10 @@ impl Server {
                 self.run(self.api.post("/api/v1/runs", key.as_deref(), &arguments).await?).await
             }
             Tool::GetRun => {
-                let GetRun { run_id } = read(arguments)?;
-                self.run(self.api.get(&format!("/api/v1/runs/{run_id}")).await?).await
+                let GetRun { run_id, wait } = read(arguments)?;
+                let wait = checked(wait, Duration::ZERO)?.as_millis();
+                let wait = if wait == 0 { String::new() } else { format!("?wait={wait}ms") };
+                self.run(self.api.get(&format!("/api/v1/runs/{run_id}{wait}")).await?).await
             }
             Tool::CancelRun => {
                 let CancelRun { run_id, reason } = read(arguments)?;
@@ -186,7 +188,7 @@ fn read<T: DeserializeOwned>(arguments: JsonMap) -> Result<T, Box<Problem>> {
 fn checked(wait: Option<Span>, default: Duration) -> Result<Duration, Box<Problem>> {
     match wait {
         Some(Span(wait)) if wait > LONGEST_WAIT => {
-            Err(Problem::invalid("/wait", "at most 50s; to wait longer, call wait_for_review").into())
+            Err(Problem::invalid("/wait", "at most 50s; to wait longer, call wait_for_review or get_run again").into())
         }
         Some(Span(wait)) => Ok(wait),
         None => Ok(default),

@@ -65,6 +65,8 @@ pub(super) struct ListFlows {
 pub(super) struct GetRun {
     /// The `run_id` of the run.
     pub run_id: RunId,
+    /// How long to wait until the run ends or needs people, at most 50s; default: 0s.
+    pub wait: Option<Span>,
 }
 
 /// The arguments of `cancel_run`.
@@ -163,7 +165,10 @@ impl Tool {
                 "Start a run of a flow. It stops where a person is asked, and goes on after the decision: `get_run` \
                  returns its status and output."
             }
-            Self::GetRun => "Get the status of a run, its output or error, and the reviews that it waits for.",
+            Self::GetRun => {
+                "Get the status of a run, its output or error, and the reviews that it waits for. With `wait`, it first \
+                 waits while `status` is `running`."
+            }
             Self::CancelRun => "Cancel a run. Its pending reviews are withdrawn.",
         }
     }

@@ -5,7 +5,6 @@ mod check;
 mod checks_at_once;
 mod list;
 mod view;
-mod wait;
 
 pub(super) use self::list::wrong_filter;
 
@@ -25,15 +24,14 @@ use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params};
 use super::inputs::{Inputs, OperationInput};
 use super::problem::{Result, unexpected};
+use super::wait::{Awaited, Wait};
 use super::{AppState, Caller, Write};
 use crate::engine::{Input, Refusal};
 use crate::problem::of_refusal;
-use crate::rate_limit::LimitHolder;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use checks_at_once::ChecksAtOnce;
 pub(super) use view::Views;
-pub(super) use wait::{LONGEST as LONGEST_WAIT, ReviewWaits};
 
 /// The route of one review.
 pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
@@ -85,15 +83,7 @@ async fn get(
     if view == Some(false) && viewed.is_some() {
         return Err(Problem::invalid("/viewed", "not with `view=false`, which records nothing").into());
     }
-    let person = &caller.principal().username;
-    let wait = wait.map(wait::checked).transpose()?;
-    // Begins before the review is read, so that an end in between is not missed.
-    let end = wait
-        .map(|wait| {
-            let holder = LimitHolder::of(caller.principal());
-            Ok::<_, Problem>((wait, caller.state.waits.end_of(id, holder, &caller.state.store)?))
-        })
-        .transpose()?;
+    let wait = Wait::begin(&caller, Awaited::Review(id), wait)?;
     let mut review = visible(&caller, id).await?;
     if let Some(viewed) = viewed.filter(|viewed| *viewed != review.revision) {
         let problem = of_refusal(Refusal::RevisionChanged(Box::new(review)), Some(caller.principal()));
@@ -102,18 +92,11 @@ async fn get(
     if view != Some(false) {
         view::record(&caller, &review).await;
     }
-    if let Some((wait, mut end)) = end.filter(|_| review.is_pending()) {
-        tokio::select! {
-            () = end.come() => {}
-            () = tokio::time::sleep(wait) => {}
-            () = caller.state.edge.stopping.cancelled() => {}
-        }
-        // The caller may have lost their rights in the meantime.
-        let identity = caller.state.authenticator.authenticate(&headers).await?;
-        identity.may_go_on()?;
-        review = visible(&Caller { identity, ..caller.clone() }, id).await?;
+    let person = caller.principal().username.clone();
+    if let Some(wait) = wait.filter(|_| review.is_pending()) {
+        review = visible(&wait.end(caller, &headers).await?, id).await?;
     }
-    Ok(Json(review.seen_by(Some(person))))
+    Ok(Json(review.seen_by(Some(&person))))
 }
 
 async fn visible(caller: &Caller, id: ReviewId) -> Result<Review> {

@@ -16,6 +16,12 @@ nodes:
 output: [greeting]
 ";
 
+const WRITE: &str = "
+id: write
+agents: { clerk: { model: demo/clerk } }
+nodes: { write: { agent: clerk, prompt: Write. } }
+";
+
 impl Client<'_> {
     /// Sends a message of the protocol.
     async fn message(&self, method: &str, params: &Value) -> Received {
@@ -156,6 +162,7 @@ async fn a_tool_does_what_the_caller_may_do_and_says_what_is_wrong() {
         ("request_approval", refund(&json!({ "idempotency_key": "two words" })), ""),
         ("ask_human", json!({ "question": "Who?", "kind": "approval" }), "/kind"),
         ("wait_for_review", json!({ "review_id": "../users" }), ""),
+        ("get_run", json!({ "run_id": "01900000-0000-7000-8000-000000000001", "wait": "51s" }), "/wait"),
         ("list_flows", json!({ "page": 2 }), ""),
     ] {
         let problem = agent.failing_tool(tool, arguments).await;
@@ -198,7 +205,11 @@ async fn an_agent_starts_a_run_and_follows_it() {
     let ended = agent.tool("get_run", json!({ "run_id": run["run_id"] })).await;
     assert_eq!(ended["output"], json!({ "greeting": "Hello Acme" }), "{ended}");
 
-    let second = agent.tool("start_run", json!({ "flow": "greet", "input": { "name": "Bob" } })).await;
-    let cancelled = agent.tool("cancel_run", json!({ "run_id": second["run_id"], "reason": "a mistake" })).await;
-    assert_eq!(cancelled["status"], "cancelled");
+    // No worker runs, so the agent of this run is not called.
+    agent.put_flow("/api/v1/flows/write", WRITE).await.expect(200);
+    let second = agent.tool("start_run", json!({ "flow": "write" })).await;
+    let wait = agent.tool("get_run", json!({ "run_id": second["run_id"], "wait": "30s" }));
+    let cancel = agent.tool("cancel_run", json!({ "run_id": second["run_id"], "reason": "a mistake" }));
+    let (waited, cancelled) = tokio::join!(wait, cancel);
+    assert_eq!((&waited["status"], &cancelled["status"]), (&json!("cancelled"), &json!("cancelled")));
 }

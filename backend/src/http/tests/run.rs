@@ -9,6 +9,7 @@ use crate::store::tests::support::on_both;
 on_both! {
     several_reviews_of_a_run_wait_each_by_its_own_id_and_the_context_goes_through_all_of_them,
     a_run_stands_where_its_status_says_however_it_ends,
+    a_request_waits_until_a_run_ends_or_stops_for_people,
 }
 
 const FLOW: &str = r#"
@@ -124,4 +125,30 @@ async fn a_run_stands_where_its_status_says_however_it_ends(site: Site) {
             assert_eq!(each(&report["reviews"], "status").iter().filter(|one| **one == "withdrawn").count(), 1);
         }
     }
+}
+
+async fn a_request_waits_until_a_run_ends_or_stops_for_people(site: Site) {
+    const ANSWER: &str = r"
+id: answer
+agents: { clerk: { model: demo/clerk } }
+nodes: { write: { agent: clerk, prompt: Write. } }
+";
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/offer", FLOW).await.expect(200);
+    dev.put_flow("/api/v1/flows/answer", ANSWER).await.expect(200);
+    let asks = dev.post("/api/v1/runs", &json!({ "flow": "offer" })).await.expect(201);
+    let stopped = format!("/api/v1/runs/{}?wait=60s", asks["id"].as_str().unwrap());
+    assert_eq!(dev.get(&stopped).await.expect(200)["status"], "waiting_for_human", "it has stopped already");
+
+    // No worker runs, so the agent of this run is not called.
+    let works = dev.post("/api/v1/runs", &json!({ "flow": "answer" })).await.expect(201);
+    let path = format!("/api/v1/runs/{}", works["id"].as_str().unwrap());
+    let (long, brief) = (format!("{path}?wait=60s"), format!("{path}?wait=10ms"));
+    assert_eq!(dev.get(&brief).await.expect(200)["status"], "running", "it has waited long enough");
+    let (cancel, reason) = (format!("{path}/cancel"), json!({ "reason": "Not needed." }));
+    let (waited, cancelled) = tokio::join!(dev.get(&long), dev.post(&cancel, &reason));
+    cancelled.expect(200);
+    assert_eq!(waited.expect(200)["status"], "cancelled");
+    let too_long = dev.get(&format!("{path}?wait=61s")).await.expect(422);
+    assert_eq!(too_long["errors"][0]["path"], "/wait", "{too_long}");
 }
