@@ -4,10 +4,11 @@ use clap::Subcommand;
 use shared::id::RunId;
 
 use super::exit::{Exit, Quit};
+use super::storage_of_server;
 use super::table::print_json;
 use crate::app;
 use crate::archive::{Folder, look_up};
-use crate::config::{Storage, StorageArgs};
+use crate::config::StorageArgs;
 
 /// The commands for archived runs.
 #[derive(Debug, Subcommand)]
@@ -24,7 +25,7 @@ pub enum ArchiveCommand {
 /// Runs a `countersign archive` command.
 pub async fn run(command: ArchiveCommand) -> anyhow::Result<()> {
     let ArchiveCommand::Show { run, storage } = command;
-    let storage = Storage::resolve(&storage)?.0;
+    let storage = storage_of_server(&storage)?;
     let folder = Folder::at(storage.archive.clone());
     let store = app::open_to_read(&storage, app::system_clock()).await?;
     let found = look_up(&store, &folder, run).await;

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use shared::seal::{SealCheck, Tampering};
 
-use super::print;
+use super::{print, storage_of_server};
 use crate::app;
 use crate::archive::{self, ArchiveError, Folder};
 use crate::audit::{FileCheck, Head, HeadFile, KeyError, SealKey, Seals, Trusted, verify, verify_file};
@@ -81,9 +81,9 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
             let files = with_files.then(|| Folder::at(storage.archive.clone()));
             verify_database(&storage, clock, &trusted, expect, kept, files).await?;
         }
-        AuditCommand::Accept { head, storage } => accept(&head, &Storage::resolve(&storage)?.0).await?,
+        AuditCommand::Accept { head, storage } => accept(&head, &storage_of_server(&storage)?).await?,
         AuditCommand::Head { storage } => {
-            let storage = Storage::resolve(&storage)?.0;
+            let storage = storage_of_server(&storage)?;
             let trusted = Trusted::beside(&storage.seal_key)?;
             let store = app::open_to_read(&storage, clock).await?;
             let head = Seals::new(trusted, HeadFile::at(storage.seal_head.clone())).head(&store).await;
@@ -97,7 +97,9 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
         }
         AuditCommand::Key { new, storage } => {
             let path = Storage::resolve(&storage)?.0.seal_key;
-            let key = if new { SealKey::renew(&path, &*clock)?.0 } else { existing_key(&path)? };
+            // In a folder that does not exist, a new key would replace none.
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let key = if new && folder.is_dir() { SealKey::renew(&path, &*clock)?.0 } else { existing_key(&path)? };
             print(&key.public().to_string());
         }
     }
@@ -189,6 +191,7 @@ async fn verify_database(
 /// Replaces the stored head by `head`, and records this in the audit log. Fails if the audit log is not valid or does
 /// not end with `head`.
 async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
+    storage.make_folder()?;
     let file = HeadFile::at(storage.seal_head.clone());
     file.check()?;
     let accepted: Option<Head> = match head {
@@ -285,6 +288,23 @@ mod tests {
         let error = run(command).await.unwrap_err().to_string();
         assert!(error.contains("has no entries"), "{error}");
         assert!(!data.exists(), "a data folder was created");
+    }
+
+    #[tokio::test]
+    async fn a_command_in_the_wrong_folder_creates_nothing_and_names_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let storage = || StorageArgs { data: Some(data.clone()), ..StorageArgs::default() };
+        for command in [
+            AuditCommand::Key { new: false, storage: storage() },
+            AuditCommand::Key { new: true, storage: storage() },
+            AuditCommand::Head { storage: storage() },
+            AuditCommand::Accept { head: "none".to_owned(), storage: storage() },
+        ] {
+            let error = run(command).await.unwrap_err().to_string();
+            assert!(error.contains("--data") && error.contains("--config"), "{error}");
+            assert!(!data.exists(), "a data folder was created: {error}");
+        }
     }
 
     #[test]

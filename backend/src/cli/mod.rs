@@ -16,9 +16,11 @@ mod user;
 pub use exit::{Exit, Quit};
 
 use clap::{CommandFactory, Parser, Subcommand};
+use anyhow::bail;
 use tracing_subscriber::EnvFilter;
 
-use crate::config::ServeArgs;
+use crate::config::{ServeArgs, Storage, StorageArgs};
+use crate::store::Store;
 use terminal::text;
 
 /// The command line of the program.
@@ -138,6 +140,19 @@ impl Cli {
 }
 
 /// Prints a line to standard output, harmless for a terminal. A closed pipe is not an error.
+/// Resolves where a server stores its data. Fails if no server has created the database yet, so that a command in the
+/// wrong folder creates nothing.
+fn storage_of_server(args: &StorageArgs) -> anyhow::Result<Storage> {
+    let (storage, _) = Storage::resolve(args)?;
+    if !Store::may_exist(&storage.database) {
+        bail!(
+            "there is no database at {}; start a server first, or name its folder (--data) or its settings (--config)",
+            storage.database
+        );
+    }
+    Ok(storage)
+}
+
 pub(crate) fn print(line: &str) {
     let _ = is_read(line);
 }

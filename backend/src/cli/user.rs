@@ -7,7 +7,7 @@ use clap::Subcommand;
 use shared::api::NewUser;
 use shared::id::Username;
 
-use super::print;
+use super::{print, storage_of_server};
 use crate::app;
 use crate::auth::{self, Passwords};
 use crate::clock::SharedClock;
@@ -180,17 +180,14 @@ async fn erase(username: Username, storage: &StorageArgs, clock: &SharedClock) -
     Ok(())
 }
 
-/// Opens the database, does `work`, and closes it, also if the work has failed. Fails if no server has created the
-/// database yet, so that no user is added to a new one by mistake.
+/// Opens the database of a server, does `work`, and closes it, also if the work has failed.
 async fn in_database<T>(
     storage: &StorageArgs,
     clock: &SharedClock,
     work: impl AsyncFnOnce(&Store) -> T,
 ) -> anyhow::Result<T> {
-    let (storage, _) = Storage::resolve(storage)?;
-    if !Store::may_exist(&storage.database) {
-        bail!("there is no database at {}; start a server first, or name its folder with --data", storage.database);
-    }
+    let storage = storage_of_server(storage)?;
+    storage.make_folder()?;
     let store = app::open_to_write(&storage, clock.clone()).await?.0;
     let done = work(&store).await;
     store.close().await;

@@ -222,14 +222,13 @@ impl StorageArgs {
 }
 
 impl Storage {
-    /// Resolves where data is stored, and creates the data folder.
+    /// Resolves where data is stored. Creates nothing: a command may have been run in the wrong folder.
     pub fn resolve(args: &StorageArgs) -> Result<(Self, SettingsFile), Error> {
         if args.archive == Some(None) {
             return Err(Error::ArchiveFolder);
         }
         let data = args.data.clone().unwrap_or_else(|| PathBuf::from("data"));
         let file = SettingsFile::read(args.config.as_deref(), &data)?;
-        files::make_private_folder(&data).map_err(|source| Error::Data { path: data.display().to_string(), source })?;
         let database = args.database.clone().or_else(|| file.database.clone());
         let database = database.unwrap_or_else(|| format!("sqlite:{}", data.join("countersign.db").display()));
         let seal_key = args.seal_key.clone().or_else(|| file.seal_key.clone()).unwrap_or_else(|| data.join("seal.key"));
@@ -241,12 +240,19 @@ impl Storage {
         let archive = archive.unwrap_or_else(|| data.join("archive"));
         Ok((Self { database, data, seal_key, seal_head, archive }, file))
     }
+
+    /// Creates the data folder if it is missing.
+    pub fn make_folder(&self) -> Result<(), Error> {
+        let failed = |source| Error::Data { path: self.data.display().to_string(), source };
+        files::make_private_folder(&self.data).map_err(failed)
+    }
 }
 
 impl Settings {
-    /// Resolves each setting: flag or environment, then file, then default.
+    /// Resolves each setting: flag or environment, then file, then default. Creates the data folder.
     pub fn resolve(args: ServeArgs) -> Result<Self, Error> {
         let (storage, file) = Storage::resolve(&args.storage)?;
+        storage.make_folder()?;
         let file = SettingsFile {
             flows: args.flows.or(file.flows),
             origins: if args.origins.is_empty() { file.origins } else { args.origins },
