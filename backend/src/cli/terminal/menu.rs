@@ -149,6 +149,11 @@ impl<'a> Menu<'a> {
             if review.free_text {
                 let _ = writeln!(all, "  [{}] provide custom message", self.count());
             }
+            for (index, option) in review.options.iter().enumerate() {
+                if let Some(message) = option.message.as_deref().filter(|message| !message.trim().is_empty()) {
+                    let _ = writeln!(all, "  {} says: “{}”", index + 1, text::line(message));
+                }
+            }
             for item in &self.editable {
                 let _ = writeln!(all, "  edit {} [FILE] changes it first", item.key);
             }

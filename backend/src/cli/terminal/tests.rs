@@ -113,7 +113,7 @@ async fn a_plain_question_is_asked_in_exactly_this_shape() {
     let rule = "══════════════════════════════════════════════════";
     let expected = format!(
         " Usage so far: 1 model call, 2 tokens\n{rule}\n human validation: review\n{rule}\n how would you like to proceed?\n\n  [1] looks good, continue\n  \
-         [2] needs revision\n  [3] reject, stop the flow\n  [4] provide custom message\n{rule}\n your choice [1-4]: 3\n"
+         [2] needs revision\n  [3] reject, stop the flow\n  [4] provide custom message\n  2 says: “please make it more concise.”\n{rule}\n your choice [1-4]: 3\n"
     );
     assert_eq!(shown, expected);
 }
