@@ -216,6 +216,44 @@ async fn runs_are_listed_and_cancelled_and_each_kind_of_refusal_has_its_exit_cod
     assert!(without.status.code() == Some(9) && String::from_utf8_lossy(&without.stderr).contains("COUNTERSIGN_TOKEN"));
 }
 
+/// A flow without people, whose input is a text.
+const GREET: &str = r#"id: greet
+title: Greet somebody
+input: { type: object, required: [name], properties: { name: { type: string } } }
+output: [greeting]
+nodes: { write: { set: { greeting: "Hello {{ name }}" } } }
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flow_is_saved_and_started_and_the_exit_code_says_how_its_run_stands() {
+    let house = House::start().await;
+    let file = house.server.file("greet.yaml");
+    let path = file.display().to_string();
+    std::fs::write(&file, GREET).expect("written");
+    for _ in 0..2 {
+        let (code, said, _) = house.run(&["flow", "save", &path]);
+        assert!(code == 0 && said.contains("`greet` version 1"), "{said}");
+    }
+    std::fs::write(&file, GREET.replace("{ set:", "{ sett:")).expect("written");
+    let (code, _, said) = house.run(&["flow", "save", &path]);
+    assert!(code == 3 && said.contains("sett"), "{said}");
+
+    let (code, said, _) = house.run(&["run", "start", "greet", "--input", "name=7", "--wait"]);
+    assert!(code == 0 && said.contains("\ncompleted") && said.contains("Hello 7"), "{said}");
+    let (code, _, said) = house.run(&["run", "start", "greet"]);
+    assert!(code == 3 && said.contains("/input/name"), "{said}");
+    assert_eq!(house.run(&["run", "start", "nobody"]).0, 8);
+
+    let (code, said, shown) = house.run(&["run", "start", "letter", "--wait"]);
+    assert!(code == 7 && said.contains("waiting for review") && shown.contains("waits for people"), "{said}{shown}");
+    let again = ["run", "start", "letter", "--idempotency-key", "k1", "--json"];
+    let started = |(code, said, _): (i32, String, String)| {
+        assert_eq!(code, 0, "{said}");
+        serde_json::from_str::<Value>(&said).expect("a run")["id"].clone()
+    };
+    assert_eq!(started(house.run(&again)), started(house.run(&again)));
+}
+
 /// A process that is killed when this is dropped, even if the test fails.
 struct Follower(Child);
 

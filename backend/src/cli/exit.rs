@@ -21,7 +21,7 @@ pub enum Exit {
     Rejected = 5,
     /// The run was cancelled.
     Cancelled = 6,
-    /// A person was asked, and there was no valid answer.
+    /// A person was asked, and there was no valid answer (yet).
     Unanswered = 7,
     /// Not found, or not visible to the caller.
     NotFound = 8,

@@ -4,6 +4,7 @@ mod archive;
 mod audit;
 mod exit;
 mod flow;
+mod launch_args;
 mod log;
 mod remote;
 mod review;
@@ -15,8 +16,8 @@ mod user;
 
 pub use exit::{Exit, Quit};
 
-use clap::{CommandFactory, Parser, Subcommand};
 use anyhow::bail;
+use clap::{CommandFactory, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{ServeArgs, Storage, StorageArgs};
@@ -33,7 +34,7 @@ pub struct Cli {
 }
 
 const EXITS: &str = "\
-`review`, `run` and `log` use a server: COUNTERSIGN_SERVER is its URL, and COUNTERSIGN_TOKEN is your token.
+`review`, `run`, `log` and `flow save` use a server: COUNTERSIGN_SERVER is its URL, and COUNTERSIGN_TOKEN is your token.
 
 Exit codes:
   0    success; the run completed
@@ -43,7 +44,7 @@ Exit codes:
   4    the run failed
   5    a person stopped the run
   6    the run was cancelled
-  7    a person was asked, and there was no valid answer
+  7    a person was asked, and there was no valid answer (yet)
   8    not found, or not visible to you
   9    not logged in, or not allowed
   10   too late, or the content has changed
@@ -64,7 +65,7 @@ enum Command {
     /// settings file sets up. COUNTERSIGN_LOG sets what is logged to standard error (for example info, or
     /// warn,backend::worker=debug), and COUNTERSIGN_LOG_FORMAT=json makes each line JSON.
     Serve(ServeArgs),
-    /// Check and run flow files, and print the schema of their format.
+    /// Check and run flow files, save them to a server, and print the schema of their format.
     #[command(subcommand)]
     Flow(flow::FlowCommand),
     /// Verify the audit log, and print its newest seal and its public key.
@@ -76,7 +77,7 @@ enum Command {
     /// List, show and decide reviews on a server.
     #[command(subcommand)]
     Review(review::ReviewCommand),
-    /// List, show and cancel runs on a server.
+    /// Start, list, show and cancel runs on a server.
     #[command(subcommand)]
     Run(run::RunCommand),
     /// Print the log of a server, in order.
@@ -139,7 +140,6 @@ impl Cli {
     }
 }
 
-/// Prints a line to standard output, harmless for a terminal. A closed pipe is not an error.
 /// Resolves where a server stores its data. Fails if no server has created the database yet, so that a command in the
 /// wrong folder creates nothing.
 fn storage_of_server(args: &StorageArgs) -> anyhow::Result<Storage> {
@@ -153,6 +153,7 @@ fn storage_of_server(args: &StorageArgs) -> anyhow::Result<Storage> {
     Ok(storage)
 }
 
+/// Prints a line to standard output, harmless for a terminal. A closed pipe is not an error.
 pub(crate) fn print(line: &str) {
     let _ = is_read(line);
 }

@@ -1,9 +1,11 @@
-//! `countersign run …`: lists, shows and cancels runs on a server.
+//! `countersign run …`: starts, lists, shows and cancels runs on a server.
+
+mod start;
 
 use clap::Subcommand;
 use shared::api::{Reason, RunQuery};
 use shared::id::RunId;
-use shared::run::{Ending, Run, RunStatus};
+use shared::run::{Ending, Report, Run, RunStatus};
 
 use super::exit::Quit;
 use super::remote::ServerArgs;
@@ -14,6 +16,12 @@ use super::{more, print};
 /// The commands for runs.
 #[derive(Debug, Subcommand)]
 pub enum RunCommand {
+    /// Start a run of a flow that is saved on the server
+    ///
+    /// With --wait, the command waits until the run ends or stops for people, and its exit code says which: 0 if the run
+    /// completed, 4 if it failed, 5 if a person stopped it, 6 if it was cancelled, 7 if it waits for people. Interrupting
+    /// the command ends only the wait.
+    Start(start::StartArgs),
     /// List runs, newest first
     List {
         /// Filter by status: running, waiting_for_human, completed, failed, cancelled
@@ -56,6 +64,7 @@ pub enum RunCommand {
 /// Runs a `countersign run` command.
 pub async fn run(command: RunCommand) -> anyhow::Result<()> {
     match command {
+        RunCommand::Start(args) => start::run(args).await?,
         RunCommand::List { status, ending, flow, limit, cursor, server } => {
             let mut query = RunQuery { status, ending, flow, limit: Some(limit), cursor };
             let api = server.client()?;
@@ -109,9 +118,7 @@ pub async fn run(command: RunCommand) -> anyhow::Result<()> {
             print("");
             let rows: Vec<_> = report.steps.iter().map(row).collect();
             print_table(["NODE", "VISIT", "KIND", "STATUS", "TOOK", "NOTE"], &rows);
-            for review in report.reviews.iter().filter(|review| review.is_pending()) {
-                print(&format!("waiting for review {} ({})", review.id, text::line(&review.title)));
-            }
+            asked(&report);
             for (key, value) in run.output.as_ref().unwrap_or(&run.state) {
                 print(&format!("\n{key}:\n{}", text::barred(&text::value(value)).trim_end()));
             }
@@ -126,6 +133,13 @@ pub async fn run(command: RunCommand) -> anyhow::Result<()> {
 
 fn render(run: &Run, server: &ServerArgs) {
     if server.json { print_json(run) } else { head(run) }
+}
+
+/// Prints the reviews that a run waits for.
+fn asked(report: &Report) {
+    for review in report.reviews.iter().filter(|review| review.is_pending()) {
+        print(&format!("waiting for review {} ({})", review.id, text::line(&review.title)));
+    }
 }
 
 fn head(run: &Run) {

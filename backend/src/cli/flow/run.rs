@@ -6,17 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-use shared::JsonMap;
 use shared::decision::Via;
-use shared::definition::{Flow, Policy};
+use shared::definition::Policy;
 use shared::error::Mistake;
 use shared::id::Username;
-use shared::run::Context;
 use tokio::time::timeout;
 
 use super::super::exit::{Exit, Quit};
+use super::super::launch_args::LaunchArgs;
 use super::super::terminal::{InputLines, Screen, Terminal, text};
 use super::super::{print, serve};
 use super::called::Called;
@@ -35,15 +33,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub struct RunArgs {
     /// Flow file
     file: PathBuf,
-    /// Input value as key=value; may be repeated. Text if the flow says `type: string` or it is not valid JSON
-    #[arg(long = "input", short, value_name = "KEY=VALUE")]
-    inputs: Vec<String>,
-    /// Input as one JSON object, or @FILE; `--input` overrides single values
-    #[arg(long, value_name = "JSON")]
-    input_json: Option<String>,
-    /// Context of the run (user, tenant, session, metadata) as a JSON object, or @FILE
-    #[arg(long, value_name = "JSON")]
-    context: Option<String>,
+    #[command(flatten)]
+    launch: LaunchArgs,
     /// File with one answer per line; `-` is standard input [default: standard input]
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
@@ -88,9 +79,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let (Some(flow), true) = (checked.flow, checked.errors.is_empty()) else {
         return Err(Quit::new(Exit::Invalid, listed(&shown, &checked.errors)).into());
     };
-    let input = input(&flow, args.input_json.as_deref(), &args.inputs)?;
-    let context: Context =
-        args.context.as_deref().map_or_else(|| Ok(Context::default()), |json| object("--context", json))?;
+    let input = args.launch.input(flow.input.as_ref())?;
+    let context = args.launch.context()?;
 
     let screen = Screen::stderr();
     let answers = match args.answers.as_deref() {
@@ -184,40 +174,6 @@ fn quit(error: RunError, shown: &str, interrupted: bool, alone: bool) -> Quit {
 fn listed(file: &str, mistakes: &[Mistake]) -> String {
     let lines = mistakes.iter().map(|mistake| text::line(&format!("{file}:{mistake}")));
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the input: the values of `--input-json`, overridden by those of `--input`.
-fn input(flow: &Flow, object: Option<&str>, values: &[String]) -> Result<JsonMap, Quit> {
-    let invalid = |message: String| Quit::new(Exit::Invalid, message);
-    let mut input = match object {
-        None => JsonMap::new(),
-        Some(json) => self::object("--input-json", json)?,
-    };
-    for value in values {
-        let Some((key, value)) = value.split_once('=') else {
-            return Err(invalid(format!("--input {value}: expected KEY=VALUE")));
-        };
-        input.insert(key.to_owned(), read_value(flow, key, value));
-    }
-    Ok(input)
-}
-
-/// Parses the JSON object of a flag, or of the file that it names as `@FILE`.
-fn object<T: DeserializeOwned>(flag: &str, json: &str) -> Result<T, Quit> {
-    let text = match json.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).map_err(|error| Quit::unread(file, &error))?,
-        None => json.to_owned(),
-    };
-    let invalid = |error| Quit::new(Exit::Invalid, format!("{flag} must be a JSON object of the right form: {error}"));
-    serde_json::from_str(&text).map_err(invalid)
-}
-
-/// Parses the value of an input. It is text if the flow declares it as `string` or if it is not valid JSON.
-fn read_value(flow: &Flow, key: &str, value: &str) -> Value {
-    let schema = flow.input.as_ref().and_then(|input| input.get("properties")?.get(key)?.get("type"));
-    let is_text = schema.and_then(Value::as_str) == Some("string");
-    let read = if is_text { None } else { serde_json::from_str(value).ok() };
-    read.unwrap_or_else(|| Value::from(value))
 }
 
 /// Returns every role and tag that a flow names: at a terminal, each person has all of them.
