@@ -9,7 +9,7 @@ use shared::id::{RunId, Username};
 use shared::review::Review;
 
 use super::running::Running;
-use super::{Choice, Countersign, News, RunError};
+use super::{Awaited, Choice, Countersign, News, RunError};
 use crate::engine::{Input, Refusal};
 use crate::store::{self, Actor, Change, CommitError, Operation};
 
@@ -42,7 +42,7 @@ pub enum DecideError {
 impl Countersign {
     /// Returns the pending reviews of a run, oldest first, including handoffs, which remain when the run is over.
     pub async fn pending(&self, run: RunId) -> Result<Vec<Review>, RunError> {
-        self.inner.pending(run).await
+        Ok(self.inner.pending(Awaited::Run(run)).await?)
     }
 
     /// Decides a review as it was shown. `by` is the name of a [`person`](super::Options::person), or of another user
@@ -79,19 +79,10 @@ impl Countersign {
         // Before it is read: nothing that happens meanwhile is missed.
         let news = self.inner.news.subscribe();
         let Some(state) = self.inner.store.run(run).await? else { return Ok(None) };
-        self.inner.watch(run);
+        self.inner.watch(Awaited::Run(run));
         // It is no failure if nobody listens.
-        let _ = self.inner.news.send(News::Attached(run));
+        let _ = self.inner.news.send(News::Attached(Awaited::Run(run)));
         let running = Running::new(run, Arc::clone(&self.inner), news);
         Ok(Some(if crate::engine::summary(&state).status.is_over() { running.ended() } else { running }))
-    }
-}
-
-impl super::Inner {
-    pub(super) async fn pending(&self, run: RunId) -> Result<Vec<Review>, RunError> {
-        let mut reviews = self.store.run_reviews(run).await?;
-        reviews.retain(Review::is_pending);
-        reviews.sort_by_key(|review| (review.created_at, review.id));
-        Ok(reviews)
     }
 }

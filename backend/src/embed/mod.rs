@@ -5,6 +5,7 @@
 //!
 //! Builds on `crate::app`.
 
+mod ask;
 mod choice;
 mod decide;
 mod error;
@@ -28,7 +29,7 @@ use serde_json::Value;
 use shared::access::{DEVELOPER, Principal};
 use shared::definition::Flow;
 use shared::error::Mistake;
-use shared::id::{RunId, Username};
+use shared::id::{ReviewId, RunId, Username};
 use shared::log::Entry;
 use shared::review::Review;
 use shared::run::Context;
@@ -50,7 +51,7 @@ use crate::background::BackgroundTask;
 use crate::clock::{Moment, SharedClock};
 use crate::flow::{self, Reach};
 use crate::live::{Listening, Observe};
-use crate::store::{Actor, Change, CommitError, Committed, NewFlow, Operation, Store};
+use crate::store::{self, Actor, Change, CommitError, Committed, NewFlow, Operation, Store};
 use crate::token_stream::Streams;
 use function::Functions;
 use handler::Handlers;
@@ -102,7 +103,7 @@ impl Countersign {
         let version = self.add(flow).await?;
         let id = RunId(Moment::of(&*self.inner.clock).ids().uuid());
         let news = self.inner.news.subscribe();
-        self.inner.watch(id);
+        self.inner.watch(Awaited::Run(id));
         let running = Running::new(id, Arc::clone(&self.inner), news);
         let operation = Operation::Launch { run: id, flow: flow.id.clone(), version: Some(version), input, context };
         self.inner.commit(operation).await?;
@@ -160,17 +161,33 @@ struct Inner {
     streams: OnceLock<Streams>,
 }
 
-/// The watched runs; with a review that no one will decide, and why, if there is one.
-type Watched = HashMap<RunId, Option<(Box<Review>, String)>>;
+/// What the program waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Awaited {
+    /// A run.
+    Run(RunId),
+    /// The answer to a question without a run.
+    Review(ReviewId),
+}
 
-/// A message to those who watch a run.
+impl Awaited {
+    /// Returns what waits for this review.
+    fn of(review: &Review) -> Self {
+        review.run_id.map_or(Self::Review(review.id), Self::Run)
+    }
+}
+
+/// What is waited for; with a review that no one will decide, and why, if there is one.
+type Watched = HashMap<Awaited, Option<(Box<Review>, String)>>;
+
+/// A message to those who wait.
 #[derive(Clone)]
 enum News {
     /// An entry of the log.
     Entry(Arc<Entry>),
-    /// The program has attached to a run that was started before.
-    Attached(RunId),
-    /// The run may not continue on its own.
+    /// The program has attached to a run or a question of before.
+    Attached(Awaited),
+    /// Something may not continue on its own.
     Look,
 }
 
@@ -197,30 +214,41 @@ impl Inner {
         }
     }
 
-    fn watch(&self, run: RunId) {
-        self.watched.lock().insert(run, None);
+    fn watch(&self, awaited: Awaited) {
+        self.watched.lock().insert(awaited, None);
     }
 
-    fn forget(&self, run: RunId) {
-        self.watched.lock().remove(&run);
+    fn forget(&self, awaited: Awaited) {
+        self.watched.lock().remove(&awaited);
     }
 
     /// Records that no one will decide this review.
     fn undecided(&self, review: &Review, why: String) {
         tracing::warn!(review = %review.id, why, "a review was not decided");
-        if let Some(watched) = review.run_id.and_then(|run| self.watched.lock().get_mut(&run).map(|_| run)) {
-            self.watched.lock().insert(watched, Some((Box::new(review.clone()), why)));
+        if let Some(watched) = self.watched.lock().get_mut(&Awaited::of(review)) {
+            *watched = Some((Box::new(review.clone()), why));
             // It is no failure if nobody listens.
             let _ = self.news.send(News::Look);
         }
     }
 
-    fn is_undecided(&self, run: RunId) -> bool {
-        self.watched.lock().get(&run).is_some_and(Option::is_some)
+    fn is_undecided(&self, awaited: Awaited) -> bool {
+        self.watched.lock().get(&awaited).is_some_and(Option::is_some)
     }
 
-    fn take_undecided(&self, run: RunId) -> Option<(Box<Review>, String)> {
-        self.watched.lock().get_mut(&run).and_then(Option::take)
+    fn take_undecided(&self, awaited: Awaited) -> Option<(Box<Review>, String)> {
+        self.watched.lock().get_mut(&awaited).and_then(Option::take)
+    }
+
+    /// Returns the pending reviews that have to be decided, in the order in which they were requested.
+    async fn pending(&self, awaited: Awaited) -> Result<Vec<Review>, store::Error> {
+        let mut reviews = match awaited {
+            Awaited::Run(run) => self.store.run_reviews(run).await?,
+            Awaited::Review(review) => self.store.review(review).await?.into_iter().collect(),
+        };
+        reviews.retain(Review::is_pending);
+        reviews.sort_by_key(|review| (review.created_at, review.id));
+        Ok(reviews)
     }
 }
 

@@ -10,14 +10,14 @@ use shared::access::{Act, Principal, access};
 use shared::api::{MAX_LIMIT, ReviewQuery};
 use shared::decision::Via;
 use shared::error::Mistake;
-use shared::id::{ReviewId, RunId, Username};
+use shared::id::{ReviewId, Username};
 use shared::review::{Review, ReviewStatus};
 use tokio::sync::OwnedMutexGuard;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::task::JoinSet;
 
 use super::reviewer::Reviewer;
-use super::{Inner, News};
+use super::{Awaited, Inner, News};
 use crate::engine::{Input, Refusal};
 use crate::store::{self, Actor, Change, CommitError, ExponentialBackoff, Operation, with_retries};
 
@@ -41,7 +41,7 @@ pub(super) struct ReviewerLoop {
 
 /// A review that is being decided. Dropping it cancels reviewers that are still busy.
 struct PendingReview {
-    run: Option<RunId>,
+    awaited: Awaited,
     revision: u32,
     /// Who was asked about this revision, by their places in [`ReviewerLoop::people`]: several may share a name. An
     /// escalation or a delegation adds others.
@@ -54,7 +54,7 @@ struct PendingReview {
 impl PendingReview {
     fn of(review: &Review) -> Self {
         Self {
-            run: review.run_id,
+            awaited: Awaited::of(review),
             revision: review.revision,
             asked: HashSet::new(),
             busy: Arc::new(()),
@@ -82,7 +82,7 @@ impl ReviewerLoop {
                         self.hand_to_reviewer(review).await;
                     }
                 }
-                Ok(News::Attached(run)) => self.look_at(run).await,
+                Ok(News::Attached(awaited)) => self.look_at(awaited).await,
                 Ok(News::Look) => {}
                 Err(RecvError::Lagged(_)) => self.look().await,
                 Err(RecvError::Closed) => return,
@@ -103,29 +103,28 @@ impl ReviewerLoop {
         }
     }
 
-    /// Hands over the reviews of a run to which the program has attached, since nobody was watching when they came:
-    /// reviewers that have declined are asked again, and it is found out whether no one here may decide.
-    async fn look_at(&mut self, run: RunId) {
+    /// Hands over the reviews of a run or a question to which the program has attached, since nobody was watching when
+    /// they came: reviewers that have declined are asked again, and it is found out whether no one here may decide.
+    async fn look_at(&mut self, awaited: Awaited) {
         // Before the reviews are read, which then have the answers of those that are no longer busy.
-        self.asked.retain(|_, asked| asked.run != Some(run) || asked.is_busy());
-        match with_retries(|| self.inner.store.run_reviews(run)).await {
-            Ok(mut reviews) => {
-                reviews.sort_by_key(|review| (review.created_at, review.id));
-                for review in reviews.into_iter().filter(Review::is_pending) {
+        self.asked.retain(|_, asked| asked.awaited != awaited || asked.is_busy());
+        match with_retries(|| self.inner.pending(awaited)).await {
+            Ok(reviews) => {
+                for review in reviews {
                     self.hand_to_reviewer(review).await;
                 }
             }
-            Err(error) => tracing::warn!(%error, %run, "the pending reviews of a run could not be read"),
+            Err(error) => tracing::warn!(%error, ?awaited, "pending reviews could not be read"),
         }
     }
 
-    /// Returns the pending reviews of the people here, and of watched runs, which may be for others.
+    /// Returns the pending reviews of the people here, and of what is waited for, which may be for others.
     async fn pending(&self) -> Result<HashMap<ReviewId, Review>, store::Error> {
         let mut pending = HashMap::new();
-        let watched: Vec<RunId> = self.inner.watched.lock().keys().copied().collect();
-        for run in watched {
-            let reviews = self.inner.store.run_reviews(run).await?;
-            pending.extend(reviews.into_iter().filter(Review::is_pending).map(|review| (review.id, review)));
+        let watched: Vec<Awaited> = self.inner.watched.lock().keys().copied().collect();
+        for awaited in watched {
+            let reviews = self.inner.pending(awaited).await?;
+            pending.extend(reviews.into_iter().map(|review| (review.id, review)));
         }
         for person in &self.people {
             let Some(principal) = self.principal(person).await? else { continue };

@@ -10,7 +10,7 @@ use shared::review::Review;
 use shared::run::{Report, RunStatus};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use super::{Inner, News, RunError};
+use super::{Awaited, Inner, News, RunError};
 use crate::engine::{self, Input, Refusal};
 use crate::store::{Actor, Change, CommitError, Operation};
 use crate::token_stream::Streams;
@@ -66,7 +66,7 @@ impl Running {
                     return Some(entry.event.clone());
                 }
                 Ok(News::Entry(_) | News::Attached(_)) => {}
-                Ok(News::Look) => self.over = self.inner.is_undecided(self.id),
+                Ok(News::Look) => self.over = self.inner.is_undecided(Awaited::Run(self.id)),
                 Err(RecvError::Lagged(_)) => {
                     let ended = self
                         .inner
@@ -74,7 +74,7 @@ impl Running {
                         .run(self.id)
                         .await
                         .is_ok_and(|state| state.is_none_or(|state| engine::summary(&state).status.is_over()));
-                    self.over = ended || self.inner.is_undecided(self.id);
+                    self.over = ended || self.inner.is_undecided(Awaited::Run(self.id));
                 }
                 Err(RecvError::Closed) => self.over = true,
             }
@@ -88,7 +88,7 @@ impl Running {
         loop {
             let state = self.inner.store.run(self.id).await?;
             match state.map(|state| engine::summary(&state).status) {
-                Some(RunStatus::WaitingForHuman) => return self.inner.pending(self.id).await.map(Some),
+                Some(RunStatus::WaitingForHuman) => return Ok(Some(self.inner.pending(Awaited::Run(self.id)).await?)),
                 Some(RunStatus::Running) if !self.over => {}
                 _ => return Ok(None),
             }
@@ -128,18 +128,20 @@ impl Running {
                 });
                 Err(RunError::ended(failure, report))
             }
-            RunStatus::Running | RunStatus::WaitingForHuman => Err(match self.inner.take_undecided(self.id) {
-                Some((review, why)) => RunError::Undecided { review, why },
-                None => RunError::Commit(CommitError::Unavailable(
-                    "countersign was stopped before the run ended".to_owned(),
-                )),
-            }),
+            RunStatus::Running | RunStatus::WaitingForHuman => {
+                Err(match self.inner.take_undecided(Awaited::Run(self.id)) {
+                    Some((review, why)) => RunError::Undecided { review, why },
+                    None => RunError::Commit(CommitError::Unavailable(
+                        "countersign was stopped before the run ended".to_owned(),
+                    )),
+                })
+            }
         }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.inner.forget(self.id);
+        self.inner.forget(Awaited::Run(self.id));
     }
 }

@@ -348,3 +348,35 @@ async fn a_program_decides_when_it_likes_and_goes_on_with_a_run_of_an_earlier_st
     assert!(second.attach(RunId(uuid::Uuid::nil())).await.unwrap().is_none());
     second.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_question_without_a_flow_is_answered_or_it_is_said_why_it_will_not_be() {
+    let countersign = Options::new().reviewer(|_| async { Choice::option("approve") }).start().await.unwrap();
+    let question = |more: Value| {
+        let mut question = json!({
+            "kind": "approval", "description": "Pay back 20 € to Acme.",
+            "action": { "name": "refund", "arguments": { "amount": 20 } },
+        });
+        question.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value::<shared::new_review::NewReview>(question).unwrap()
+    };
+    let asked = countersign.ask(&question(json!({}))).await.unwrap();
+    let answered = tokio::time::timeout(Duration::from_secs(20), countersign.answered(asked.id)).await.unwrap();
+    let resolution = answered.unwrap().resolution.unwrap();
+    assert_eq!((&resolution.answer.unwrap()["approved"], resolution.by.len()), (&json!(true), 1));
+
+    let for_others = countersign.ask(&question(json!({ "reviewers": { "roles": ["legal"] } }))).await.unwrap();
+    let answered = tokio::time::timeout(Duration::from_secs(20), countersign.answered(for_others.id)).await.unwrap();
+    let RunError::Undecided { review, why } = answered.unwrap_err() else { panic!("it is not answered") };
+    assert!(review.id == for_others.id && why.contains("the role legal"), "{why}");
+
+    for (wrong, place) in [
+        (json!({ "callback_url": "https://example.org" }), "/callback_url"),
+        (json!({ "on_timeout": "reject" }), "/on_timeout"),
+    ] {
+        let refused = countersign.ask(&question(wrong)).await.unwrap_err();
+        let RunError::Invalid(mistakes) = refused else { panic!("{refused}") };
+        assert_eq!(mistakes[0].path, place);
+    }
+    countersign.shutdown().await;
+}
