@@ -225,6 +225,11 @@ impl Rule {
         Finding { guardrail: self.name.clone(), effect, key: key.map(str::to_owned), reason, inquiry: None }
     }
 
+    /// The finding about something that was to be redacted and cannot be: it is blocked.
+    fn unredactable(&self, key: Option<&str>, found: &str) -> Finding {
+        self.finding(Effect::Block, key, format!("{found}, but nothing can be redacted here"))
+    }
+
     /// Evaluates a condition. An error blocks, unless `on_error` says otherwise, and so does a missing argument of an
     /// action. In edits and outputs, the keys depend on the flow, so a missing key means nothing.
     fn answer(
@@ -283,9 +288,7 @@ impl Rule {
             let finding = match (cut_short(None), found, &redacted) {
                 (Some(finding), ..) => return (vec![finding], None),
                 (None, None, _) => return (Vec::new(), None),
-                (None, Some(found), Some(None)) => {
-                    self.finding(Effect::Block, None, format!("{found}, but nothing can be redacted here"))
-                }
+                (None, Some(found), Some(None)) => self.unredactable(None, &found),
                 (None, Some(found), _) => self.finding(effect, None, found),
             };
             let redacted = match redacted.flatten() {
@@ -296,19 +299,21 @@ impl Rule {
         }
         let (mut findings, mut redacted) = (Vec::new(), JsonMap::new());
         for (key, value) in values {
-            let found = if effect == Effect::Redact {
-                let new = text_values::redact(value, &|text| search.places(text));
-                let found = new.as_ref().and_then(|_| first(&Texts::of(None, value)));
-                redacted.extend(new.map(|new| (key.clone(), new)));
-                found
-            } else {
-                first(&Texts::of(None, value))
+            let new = match effect {
+                Effect::Redact => text_values::redact(value, &|text| search.places(text)),
+                Effect::Block | Effect::Warn => None,
             };
+            let found = if effect == Effect::Redact && new.is_none() {
+                first(&Texts::fixed(value)).map(|found| self.unredactable(Some(key), &found))
+            } else {
+                first(&Texts::of(None, value)).map(|found| self.finding(effect, Some(key), found))
+            };
+            redacted.extend(new.map(|new| (key.clone(), new)));
             if let Some(finding) = cut_short(Some(key)) {
                 findings.push(finding);
                 return (findings, None);
             }
-            findings.extend(found.map(|found| self.finding(effect, Some(key), found)));
+            findings.extend(found);
         }
         let changed = values.iter().map(|(key, value)| (key.clone(), redacted.get(key).unwrap_or(value).clone()));
         let changed = (!redacted.is_empty()).then(|| changed.collect());

@@ -51,15 +51,12 @@ fn without_a_word_of_the_flow_the_first_two_look_and_false_is_none() {
 
 #[test]
 fn personal_data_is_redacted_in_edits_and_outputs_and_an_article_may_speak_of_commands() {
-    let values =
-        json!({ "a": CARD, "b": { "deep": ["SSN 078-05-1120", 7] }, "c": "kill -9", "d": 4_111_111_111_111_111_u64 });
+    let values = json!({ "a": CARD, "b": { "deep": ["SSN 078-05-1120", 7] }, "c": "kill -9" });
     for subject in [GuardrailScope::Edits, GuardrailScope::Outputs] {
         let verdict = look("", subject, &values);
         assert_eq!(found(&verdict), ["pii-redaction redact a", "pii-redaction redact b"]);
-        let expected = json!({
-            "a": "Card [redacted], please.", "b": { "deep": ["SSN [redacted]", 7] }, "c": "kill -9",
-            "d": 4_111_111_111_111_111_u64,
-        });
+        let expected =
+            json!({ "a": "Card [redacted], please.", "b": { "deep": ["SSN [redacted]", 7] }, "c": "kill -9" });
         assert_eq!(verdict.redacted.map(Value::Object), Some(expected));
     }
     let reasons: Vec<_> =
@@ -70,6 +67,19 @@ fn personal_data_is_redacted_in_edits_and_outputs_and_an_article_may_speak_of_co
         "a number in a call"
     );
     assert!(blocks(&look("", GuardrailScope::Actions, &json!({ "4111111111111111": 1 }))), "a name in a call");
+}
+
+#[test]
+fn what_cannot_be_redacted_in_edits_and_outputs_is_blocked() {
+    let values = json!({
+        "card": { "number": 4_111_111_111_111_111_u64 }, "names": [{ "4111111111111111": true }],
+        "sizes": [4_111, 1_111, 1_111, 1_111], "fine": 17,
+    });
+    for subject in [GuardrailScope::Edits, GuardrailScope::Outputs] {
+        let verdict = look("", subject, &values);
+        assert_eq!(found(&verdict), ["pii-redaction block card", "pii-redaction block names"], "{verdict:?}");
+        assert_eq!(verdict.findings[0].reason, "it holds a card number, but nothing can be redacted here");
+    }
 }
 
 #[test]

@@ -28,6 +28,13 @@ impl<'v> Texts<'v> {
         texts
     }
 
+    /// Collects what is searched in a value but cannot be redacted: its numbers and the names of its members.
+    pub fn fixed(value: &'v Value) -> Self {
+        let mut texts = Self::default();
+        texts.add_fixed(value);
+        texts
+    }
+
     /// Adds the texts of a call's request. Secrets appear in it only by name.
     pub fn with_request(mut self, request: &'v Request) -> Self {
         if let Request::Http(http) = request {
@@ -61,6 +68,20 @@ impl<'v> Texts<'v> {
             Value::Null | Value::Bool(_) => {}
         }
         self.0.extend(line(value).map(Cow::Owned));
+    }
+
+    fn add_fixed(&mut self, value: &'v Value) {
+        match value {
+            Value::Number(number) => self.0.push(number.to_string().into()),
+            Value::Array(items) => items.iter().for_each(|item| self.add_fixed(item)),
+            Value::Object(members) => {
+                for (key, member) in members {
+                    self.0.push(key.as_str().into());
+                    self.add_fixed(member);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::String(_) => {}
+        }
     }
 
     fn within(value: &Value, nested: usize) -> Vec<Cow<'v, str>> {
