@@ -100,11 +100,11 @@ impl Builder<'_> {
             (Phase::Agent { step, .. }, QuestionAnswer::Written(writes)) => {
                 self.finish_taken_over(number, step, writes);
             }
-            (Phase::Agent { step, conversation }, QuestionAnswer::Reply(Reply::TakesOver { result, then })) => {
+            (Phase::Agent { step, conversation }, QuestionAnswer::Reply(Reply::TakesOver { result, then }, _)) => {
                 let call = subject.calls().first().cloned().unwrap_or_default();
                 self.taken_over(number, step, conversation, &call, &result, then);
             }
-            (phase, QuestionAnswer::Reply(reply)) => {
+            (phase, QuestionAnswer::Reply(reply, _)) => {
                 let call = subject.calls().first().cloned().unwrap_or_default();
                 self.call_replied(number, phase, &call, reply);
             }

@@ -112,8 +112,9 @@ pub(super) enum QuestionAnswer {
         /// Additional instructions to the agent.
         instructions: Option<String>,
     },
-    /// A reply to a question that a call asked: the result of the call, or why it has none.
-    Reply(Reply),
+    /// A reply to a question that a call asked (the result of the call, or why it has none), and what guardrails found in
+    /// the action that it approves.
+    Reply(Reply, Findings),
     /// The end of a turn, for its team.
     Turn(Box<TurnEnded>),
     /// The output that a person wrote in place of an agent, by state key.
@@ -132,20 +133,18 @@ pub(super) enum QuestionAnswer {
 }
 
 impl QuestionAnswer {
-    /// Returns the findings of guardrails, if the answer is a decision about calls or another action.
+    /// Returns the findings of guardrails, if the answer is a decision about calls or other actions.
     pub(super) fn findings(&self) -> Option<&Findings> {
         match self {
-            Self::Calls { findings, .. } | Self::Action { findings, .. } => Some(findings),
-            Self::Node(_) | Self::Reply(_) | Self::Turn(_) | Self::Written(_) | Self::Failed(_) | Self::TimedOut(_) => {
-                None
-            }
+            Self::Calls { findings, .. } | Self::Action { findings, .. } | Self::Reply(_, findings) => Some(findings),
+            Self::Node(_) | Self::Turn(_) | Self::Written(_) | Self::Failed(_) | Self::TimedOut(_) => None,
         }
     }
 
     /// Returns the result of the call that asked; `None` if no call asked, or if it has no result.
     pub(super) fn reply(&self) -> Option<&Value> {
         match self {
-            Self::Reply(Reply::Returns(result) | Reply::TakesOver { result, .. }) => Some(result),
+            Self::Reply(Reply::Returns(result) | Reply::TakesOver { result, .. }, _) => Some(result),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ use shared::review::{ActionType, Changes, Review};
 
 use super::asking::HandlerDecision;
 use super::calls::answer_all;
+use super::decide::effect::chosen;
 use super::decide::verdict::{CheckedVerdict, NodeVerdict};
 use super::decide::{validate, verdict};
 use super::guardrail::PutIn;
@@ -71,8 +72,9 @@ impl Builder<'_> {
                 self.refuse_unasked(review, subject, decisions, instructions.as_deref())?;
                 requests
             }
-            CheckedVerdict::Node(_) => {
+            CheckedVerdict::Node(verdict) => {
                 self.check_reply(subject, &put_in).map_err(Refusal::Invalid)?;
+                self.refuse_unasked_reply(subject, chosen(verdict).map(|option| option.id.as_str()))?;
                 if matches!(subject, Subject::Takeover { .. }) {
                     self.check_written(review, &put_in).map_err(Refusal::Invalid)?;
                 }

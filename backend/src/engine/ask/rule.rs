@@ -108,6 +108,9 @@ impl Builder<'_> {
                 answer.iter().filter_map(QuestionAnswer::findings).flat_map(|findings| findings.0.iter().cloned()),
             );
         }
+        if let (Verdict::Choose { option, .. }, Some(question)) = (&request.verdict, self.state.question(review.id)) {
+            findings.extend(self.findings_about(&question.subject, Some(option)).0);
+        }
         findings.extend(self.look_at_put_in(review, request).into_findings().map(|finding| (None, finding)));
         let unasked = inquiries(findings.iter().map(|(_, finding)| finding));
         if !unasked.is_empty() {

@@ -18,6 +18,7 @@ use super::calls::answer_all;
 use super::deadline::warning;
 use super::decision_scope::Remembered;
 use super::vote::shown_edits;
+use crate::engine::ask_builtin::APPROVE;
 use crate::engine::builder::Builder;
 use crate::engine::next::{NodeAnswer, QuestionAnswer, Then};
 use crate::engine::question::{Approval, Asked, Question, Subject};
@@ -83,7 +84,14 @@ impl Builder<'_> {
             }
             // They have no time limit.
             (_, Subject::Takeover { .. } | Subject::Handoff { .. } | Subject::Specialist { .. }) => return false,
-            (on_timeout, Subject::Ask { .. }) => QuestionAnswer::Reply(self.reply_in_time(&subject, &on_timeout)),
+            (on_timeout, Subject::Ask { .. }) => {
+                let option = (on_timeout == OnTimeout::Approve).then_some(APPROVE);
+                if let Err(Refusal::Unasked { inquiries, .. }) = self.refuse_unasked_reply(&subject, option) {
+                    self.ask_guardrails_instead(id, Approval::Timer, inquiries);
+                    return true;
+                }
+                self.guarded_reply(&subject, option, self.reply_in_time(&subject, &on_timeout))
+            }
             (OnTimeout::Error, _) => {
                 let node = review.node.clone();
                 QuestionAnswer::TimedOut(RunError { code: FlowCode::FlowHumanTimeout, message: reason.clone(), node })

@@ -16,6 +16,7 @@ use super::decision_scope::Remembered;
 use crate::engine::builder::Builder;
 use crate::engine::next::{NodeAnswer, QuestionAnswer, Then};
 use crate::engine::question::Subject;
+use crate::engine::ruling::Findings;
 use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
@@ -50,7 +51,7 @@ impl Builder<'_> {
                 let (note, then) = ("withdrawn".to_owned(), Then::Stop { message: reason.to_owned() });
                 QuestionAnswer::Node(NodeAnswer { decision: json!(remembered), note, then })
             }
-            Subject::Ask { .. } => QuestionAnswer::Reply(withdrawn(reason)),
+            Subject::Ask { .. } => QuestionAnswer::Reply(withdrawn(reason), Findings::default()),
             Subject::Takeover { .. } => {
                 let node = review.node.clone();
                 QuestionAnswer::Failed(RunError { code: FlowCode::FlowHumanRejected, message: reason.to_owned(), node })

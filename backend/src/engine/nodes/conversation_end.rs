@@ -12,12 +12,14 @@ use crate::engine::conversation::{Conversation, Purpose};
 use crate::engine::next::{QuestionAnswer, Reply, TurnEnd, TurnEnded};
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
+use crate::engine::ruling::Findings;
 use crate::engine::scope;
 
 impl Builder<'_> {
     /// Reports the result of a call to the branch that made it.
     pub(super) fn reply_to(&mut self, branch: u32, call: &str, reply: Reply) {
-        self.answer(Subject::Ask { branch, call: call.to_owned(), paused: false }, QuestionAnswer::Reply(reply));
+        let answer = QuestionAnswer::Reply(reply, Findings::default());
+        self.answer(Subject::Ask { branch, call: call.to_owned(), paused: false }, answer);
     }
 
     /// Ends a conversation with an answer: completes the step, or passes the answer on to whoever the agent worked for.

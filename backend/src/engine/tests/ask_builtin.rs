@@ -240,6 +240,43 @@ fn guardrails_look_at_answers_and_edits() {
 }
 
 #[test]
+fn guardrails_look_at_the_action_that_a_request_for_approval_is_about() {
+    let ask = |play: &mut Play| {
+        let leave = json!({
+            "description": "Write to them", "action": { "name": "mail", "arguments": { "about": "Falcon" } },
+            "alternatives": [{ "id": "later", "description": "Write to them later" }],
+        });
+        play.model("serve", calls([("leave", leave)]));
+        play.review()
+    };
+    let blocked = json!("GUARDRAIL_BLOCKED: own: it matches the pattern");
+    let mut play = start();
+    let review = ask(&mut play);
+    assert_eq!(review.warnings.iter().map(|one| &*one.guardrail).collect::<Vec<_>>(), ["own"]);
+    answer(&mut play, &review, request(&review, choose("approve")));
+    assert_eq!(results(&play), [blocked.clone()]);
+    let resolution = play.past(review.id).resolution.clone().unwrap();
+    assert_eq!((resolution.outcome, resolution.vetoes.len(), resolution.answer), (Outcome::Accepted, 1, None));
+    let fired = play.events.iter().find(|event| event.kind == EntryKind::GuardrailFired).expect("it is told");
+    assert_eq!((fired.review_id, &fired.data["action"]), (Some(review.id), &json!("c1-1")));
+
+    for (option, approved) in [("later", true), ("reject", false)] {
+        let mut play = start();
+        let review = ask(&mut play);
+        answer(&mut play, &review, request(&review, choose(option)));
+        assert_eq!(results(&play)[0]["approved"], approved, "{option}: it does not happen");
+    }
+
+    let source =
+        DESK.replace("GATES", "").replace("severity: critical, timeout: 1h", "timeout: 1h, on_timeout: approve");
+    let mut play = Play::start(&source, json!({}));
+    play.now = ask(&mut play).expires_at.unwrap();
+    let task = *play.tasks.keys().next().unwrap();
+    play.apply(Input::Due { task });
+    assert_eq!(results(&play), [blocked]);
+}
+
+#[test]
 fn a_question_that_is_taken_back_is_told_and_one_of_a_cancelled_run_is_withdrawn() {
     let mut play = start();
     play.model("serve", calls([("ask", json!({ "question": "Why?" }))]));

@@ -188,6 +188,36 @@ fn leave_of_a_handler_or_a_timer_waits_for_the_answer() {
 }
 
 #[test]
+fn an_action_that_an_agent_asks_to_approve_waits_for_the_answer_too() {
+    let leave = "  leave: { builtin: request_approval, timeout: 1h, on_timeout: approve }\n  shell:\n";
+    let source = FLOW.replace("[shell]", "[shell, leave]").replace("  shell:\n", leave).replace("  - MORE\n", "");
+    let source = source.replace("GATE", "severity: high").replace("ON_ERROR", "block");
+    for (about, by_timer) in [("falcon", false), ("falcon", true), ("sparrow", false), ("sparrow", true)] {
+        let mut play = Play::start(&source, json!({}));
+        let action = json!({ "name": "mail", "arguments": { "about": about } });
+        play.model("serve", calls([("leave", json!({ "description": "Write to them", "action": action }))]));
+        let review = play.review();
+        if by_timer {
+            givers()[1].1(&mut play);
+            assert!(play.review().is_pending(), "nothing is resolved");
+            answer(&mut play);
+        } else {
+            let decide = Input::decide(review.id, ana(), Via::Human, request(&review, choose("approve")));
+            let Err(Refusal::Unasked { inquiries, .. }) = play.try_apply_once(decide) else { panic!("asked first") };
+            assert_eq!(inquiries[0].action, json!({ "type": "tool", "name": "mail", "agent": "clerk" }));
+            play.decide(choose("approve"));
+        }
+        let vetoes = play.past(review.id).resolution.as_ref().map(|resolution| resolution.vetoes.len());
+        let Some(Message::Tool { content, .. }) = play.heard("serve").pop() else { panic!("a result") };
+        if about == "falcon" {
+            assert_eq!((content, vetoes), (json!(BLOCKED), Some(1)));
+        } else {
+            assert_eq!((&content["approved"], vetoes), (&json!(true), Some(0)));
+        }
+    }
+}
+
+#[test]
 fn what_was_allowed_before_waits_for_the_answer_too() {
     let mut play = start("severity: low", "", "block");
     run(&mut play, "ls");

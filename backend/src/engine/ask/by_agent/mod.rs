@@ -1,6 +1,7 @@
 //! Questions that agents ask on their own initiative: what people see, and the consequences of their answers.
 
 mod presentation;
+mod proposal;
 mod reply;
 mod takeover;
 #[cfg(test)]
@@ -92,7 +93,7 @@ impl Builder<'_> {
             actions: Vec::new(),
             grantable: Vec::new(),
             rules: Rules { policy: tool.policy.clone(), ..Rules::default() },
-            warnings: Vec::new(),
+            warnings: self.warnings_about(subject),
         })
     }
 

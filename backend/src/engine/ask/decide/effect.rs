@@ -76,7 +76,7 @@ impl Builder<'_> {
                 self.merge_metadata(counted.metadata);
                 let option = chosen(&verdict).map(|option| option.id.as_str());
                 let reply = self.reply(subject, option, counted.comment, counted.put_in, counted.metadata, counted.by);
-                (outcome(&verdict), QuestionAnswer::Reply(reply))
+                (outcome(&verdict), self.guarded_reply(subject, option, reply))
             }
             (
                 Subject::Node { .. } | Subject::Ask { .. } | Subject::Takeover { .. } | Subject::Handoff { .. },
@@ -136,7 +136,7 @@ impl Builder<'_> {
 }
 
 /// Returns the option that was chosen, whatever its kind.
-fn chosen(verdict: &NodeVerdict) -> Option<&ReviewOption> {
+pub(in crate::engine::ask) fn chosen(verdict: &NodeVerdict) -> Option<&ReviewOption> {
     match verdict {
         NodeVerdict::Accept(option) | NodeVerdict::Stop(option) => Some(option),
         NodeVerdict::Correct { option, .. } => option.as_ref(),
