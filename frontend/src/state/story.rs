@@ -219,6 +219,8 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
             };
             let why = format!("{what} by {}: {}", fired.guardrail, fired.reason);
             match fired.effect {
+                // Only the refusal of a decision has an actor: the person who sent it.
+                Effect::Block if entry.event.actor.is_some() => (format!("was refused {why}"), EventTone::Stop),
                 Effect::Block => (format!("blocked {why}"), EventTone::Stop),
                 Effect::Redact => (format!("redacted {why}"), EventTone::Again),
                 Effect::Warn => (format!("noted {why}"), EventTone::Again),

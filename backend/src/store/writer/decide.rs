@@ -13,7 +13,7 @@ use crate::clock::Moment;
 
 impl Group {
     /// Decides one change on top of those before it. After an error, nothing of the change is written, except for the
-    /// expiry of a deadline that it missed.
+    /// expiry of a deadline that it missed, and for entries that say what guardrails blocked in it.
     pub fn decide(&mut self, change: &Change, moment: Moment) -> Result<Committed, CommitError> {
         let Change { by, key, operation } = change;
         let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use shared::JsonMap;
 use shared::access::{Act, Principal};
 use shared::api::{Decided, DecisionEffect};
+use shared::definition::Effect;
+use shared::error::{FlowCode, Mistake};
 use shared::id::{FlowId, ReviewId, RunId};
+use shared::log::{Event, EventData, GuardrailFired};
+use shared::review::Veto;
 use shared::run::Context;
 use shared::time::Timestamp;
 
@@ -163,7 +167,8 @@ impl Group {
         }
         snapshot.people = people;
         snapshot.feedback = self.feedback_on(compiled);
-        let mut transition = engine::apply(compiled, snapshot, input.clone(), moment)?;
+        let applied = engine::apply(compiled, snapshot, input.clone(), moment);
+        let mut transition = applied.inspect_err(|refusal| self.log_blocked(run, compiled, &input, refusal, moment))?;
         let repeats = matches!(input, Input::Claim { .. } | Input::Release { .. });
         if repeats && transition.reviews.is_empty() && transition.refused.is_none() {
             // A repeated claim or release changes nothing, and the log, which keeps everything, does not need it.
@@ -181,6 +186,23 @@ impl Group {
         self.out.feedback.extend(said);
         self.keep_grants(run, given, over);
         answer
+    }
+
+    /// Logs what guardrails blocked in a decision that is refused for it. The run is as before, so these entries are
+    /// beside it; they do not have the blocked content.
+    fn log_blocked(&mut self, run: RunId, compiled: &Compiled, input: &Input, refusal: &Refusal, moment: Moment) {
+        let is_block = |mistake: &Mistake| mistake.code == FlowCode::GuardrailBlocked.as_str();
+        let (Input::Decide { review, by, request, looked, .. }, Refusal::Invalid(mistakes)) = (input, refusal) else {
+            return;
+        };
+        let Some(snapshot) = self.snapshot(run).ok().filter(|_| mistakes.iter().any(is_block)) else { return };
+        let checked = engine::check(compiled, snapshot.clone(), *review, by, request, looked, moment);
+        for Veto { guardrail, action, key, reason } in checked.map(|checked| checked.vetoes).unwrap_or_default() {
+            let (effect, about) = (Effect::Block, Some(*review));
+            let fired = GuardrailFired { guardrail, effect, reason, review: about, action, key };
+            let event = Event::new(moment.now, Some(by.username.clone()), &EventData::GuardrailFired(fired));
+            self.out.events.push((moment, Event { review_id: about, ..event }));
+        }
     }
 
     /// Puts the rights that people have in this transaction into an input.
