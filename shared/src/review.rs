@@ -190,7 +190,7 @@ impl Review {
         self.advice.last().filter(decided)
     }
 
-    /// Whether people must decide the actions one by one: there are several, and the severity is critical.
+    /// Whether the actions must be decided one by one: there are several, and the severity is critical.
     pub fn is_one_by_one(&self) -> bool {
         self.actions.len() > 1 && self.stakes.severity == Severity::Critical
     }

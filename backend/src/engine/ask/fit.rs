@@ -162,6 +162,10 @@ impl Builder<'_> {
                 let DecisionRequest { comment, metadata, .. } = request;
                 Ok(HandlerDecision { said, put_in, comment, metadata, via })
             }
+            (None, Some(true)) if review.is_one_by_one() => Err(mistake(
+                "/approved",
+                "one of these actions is critical, so each needs its own answer: answer with `verdict`",
+            )),
             (None, Some(approved)) if edits.is_empty() && comment.is_none() && metadata.is_empty() => {
                 let changes = changes(review, modifications.unwrap_or_default())?;
                 if !approved && !changes.is_empty() {

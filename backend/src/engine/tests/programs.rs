@@ -323,6 +323,30 @@ fn a_webhook_of_the_defaults_decides_about_calls_each_by_itself() {
 }
 
 #[test]
+fn one_yes_does_not_approve_several_calls_if_one_is_critical() {
+    fn asked<const N: usize>(tools: [&str; N]) -> Play {
+        let mut play = Play::start(&GATED.replace("pay: true", "pay: { severity: critical }"), json!({}));
+        play.model("serve", calls(tools.map(|tool| (tool, json!({})))));
+        play
+    }
+    let running = |play: &Play| play.tasks.values().filter(|task| matches!(task.kind, TaskKind::Tool { .. })).count();
+    let mut play = asked(["pay", "mail"]);
+    play.answers("serve", json!({ "approved": true }));
+    assert_eq!(running(&play), 0);
+    let why = &play.only_review().advice[0].reason;
+    assert!(why.starts_with("Its answer is not valid: ") && why.contains("needs its own answer"), "{why}");
+
+    let mut play = asked(["pay", "mail"]);
+    let approve = json!({ "type": "approve" });
+    let decisions = json!({ "c1-1": approve, "c1-2": approve });
+    play.answers("serve", json!({ "verdict": { "type": "actions", "decisions": decisions } }));
+    assert_eq!(running(&play), 2);
+    let mut play = asked(["pay"]);
+    play.answers("serve", json!({ "approved": true }));
+    assert_eq!(running(&play), 1, "this is the answer to the one call");
+}
+
+#[test]
 fn tool_args_are_laid_over_those_of_the_one_call_and_checked_whole() {
     let mut play = gated([("pay", json!({ "amount": 7, "to": "Ana" }))]);
     play.answers("serve", json!({ "approved": true, "modifications": { "toolArgs": { "amount": 5 } } }));
