@@ -130,6 +130,14 @@ impl RunState {
         }
     }
 
+    /// Returns the tasks that the run waits for: calls, sleeps and timers.
+    pub fn open_tasks(&self) -> impl Iterator<Item = TaskId> {
+        let own = self.branches.values().flat_map(|branch| branch.phase.tasks());
+        let asked = self.questions.iter().filter_map(Question::task);
+        let timers = self.questions.iter().filter_map(|question| question.timer).map(|timer| timer.task);
+        own.chain(asked).map(|(task, _)| task).chain(timers)
+    }
+
     /// Returns the question of a review, until it is answered.
     pub fn question(&self, review: ReviewId) -> Option<&Question> {
         self.questions.iter().find(|question| question.review == review)

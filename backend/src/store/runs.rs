@@ -64,6 +64,13 @@ impl Store {
         Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
     }
 
+    /// Returns the number of the format in which a run is stored.
+    pub async fn format_of(&self, id: RunId) -> Result<Option<u32>, Error> {
+        let sql = Sql::new("SELECT format FROM runs WHERE id = ").bind(id.0);
+        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        row.map(|row| Ok(u32::try_from(row.int(0)?).unwrap_or(u32::MAX))).transpose()
+    }
+
     /// Returns the state of the run to which a review belongs, even if the run only carries a question.
     pub async fn run_of(&self, review: ReviewId) -> Result<Option<RunState>, Error> {
         let sql = Sql::new("SELECT r.id, r.state FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id = ");

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Options;
 use crate::engine::{
-    self, GuardrailReply, HandlerRequest, Input, ModelAnswer, ModelRequest, ModelUsage, Refusal, Task, TaskFailure,
-    TaskKind, ToolRequest, Work,
+    self, GuardrailReply, HandlerRequest, Input, ModelAnswer, ModelRequest, ModelUsage, Refusal, RunState, Task,
+    TaskFailure, TaskKind, ToolRequest, Work,
 };
 use crate::flow::guardrail::ask_all;
 use crate::flow::on_large_stack;
@@ -35,6 +35,8 @@ const PARKED: Duration = Duration::from_hours(1);
 enum NoInput {
     /// The task is over.
     Over,
+    /// The run was continued by a newer server.
+    Newer,
     /// The run or its flow could not be read from the store; the message says why.
     Unreadable(String),
 }
@@ -55,6 +57,9 @@ pub(super) async fn handle(
 ) {
     let kind = kind(&claimed.task.kind);
     let begun = options.clock.now();
+    if claimed.lost_before {
+        tracing::warn!(lost = claimed.lost, "the worker that held this task before was lost, or stopped");
+    }
     // A panic in a call must not end the task without a result.
     let answered = AssertUnwindSafe(input(&options, &claimed, &abandoned)).catch_unwind();
     let input = tokio::select! {
@@ -81,6 +86,10 @@ pub(super) async fn handle(
             count(kind, "over");
         }
         // A call is made only once its run was read.
+        Err(NoInput::Newer) => {
+            count(kind, "newer");
+            hand_over(&options, &claimed, Progress::NotBegun).await;
+        }
         Err(NoInput::Unreadable(why)) => park(&options, &claimed, Progress::NotBegun, &why).await,
     }
 }
@@ -99,6 +108,11 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
         return Ok(Input::Due { task: task.id });
     }
     let store = &options.store;
+    // The run may have been continued since the claim.
+    let format = with_retries(|| store.format_of(task.run)).await?.ok_or(NoInput::Over)?;
+    if format > RunState::FORMAT {
+        return Err(NoInput::Newer);
+    }
     let state = with_retries(|| store.run(task.run)).await?.ok_or(NoInput::Over)?;
     let flow = match with_retries(|| store.flow_of(&state)).await? {
         Ok(flow) => flow,
@@ -241,6 +255,7 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
                 tokio::time::sleep(backoff.next_wait()).await;
                 continue;
             }
+            Err(CommitError::NewerFormat(_)) => return hand_over(options, claimed, Progress::Begun).await,
             Err(CommitError::Unreadable(why)) => (FlowCode::FlowUnreadable, why),
             Err(CommitError::Failed(why)) => (FlowCode::EngineFailed, why),
             Err(CommitError::Refused(refusal @ Refusal::Invalid(_))) => (FlowCode::EngineFailed, refusal.to_string()),
@@ -280,14 +295,24 @@ fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Op
     }
 }
 
+/// Leaves a task to the newer server that has continued its run. This worker was not lost, so it does not count as such.
+async fn hand_over(options: &Options, claimed: &Claimed, progress: Progress) {
+    tracing::warn!("the run was continued by a newer server, which has to carry out its task");
+    release(options, claimed, progress, Duration::ZERO).await;
+}
+
 /// Defers a task whose run can be neither read nor changed, so that it delays no other task.
 async fn park(options: &Options, claimed: &Claimed, progress: Progress, why: &str) {
     let (kind, hours) = (kind(&claimed.task.kind), PARKED.as_secs() / 3600);
     tracing::error!(%why, "the run cannot be read or changed; its task is retried in {hours} h");
     count(kind, "parked");
+    release(options, claimed, progress, PARKED).await;
+}
+
+async fn release(options: &Options, claimed: &Claimed, progress: Progress, delay: Duration) {
     let (owner, held) = (&options.terms.owner, [claimed.lease()]);
-    if let Err(error) = options.store.release(WorkTable::Tasks, owner, &held, progress, PARKED).await {
-        tracing::warn!(%error, "the task could not be deferred; it is retried when its lease expires");
+    if let Err(error) = options.store.release(WorkTable::Tasks, owner, &held, progress, delay).await {
+        tracing::warn!(%error, "the task could not be released; it is retried when its lease expires");
     }
 }
 

@@ -34,7 +34,7 @@ struct House {
     store: Store,
     clock: SharedClock,
     ana: Principal,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl House {
@@ -56,7 +56,7 @@ impl House {
         let flow = Box::new(NewFlow { flow, digest: format!("sha256:{}", source.len()), source });
         store.commit(Change::by_server(Operation::SaveFlow(flow))).await.unwrap();
         let ana = Principal::new(username, roles.into_iter().collect());
-        Self { store, clock, ana, _folder: folder }
+        Self { store, clock, ana, folder }
     }
 
     async fn launch(&self) -> RunId {

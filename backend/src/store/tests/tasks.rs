@@ -24,6 +24,7 @@ on_both! {
     a_result_of_a_stale_attempt_is_refused,
     a_task_that_cannot_be_read_waits_as_it_was,
     a_task_counts_as_begun_unless_it_was_released_before,
+    every_task_of_a_run_has_the_format_in_which_the_run_is_stored,
     a_result_after_the_runs_end_is_recorded_once,
     a_call_of_an_ended_run_is_forgotten_a_day_after_its_worker_fell_silent,
     calls_that_nobody_had_claimed_when_their_map_failed_leave_nothing_in_the_run,
@@ -181,6 +182,34 @@ async fn a_task_counts_as_begun_unless_it_was_released_before(world: World) {
         let back = world.store.release(WorkTable::Tasks, "b", &[again.lease()], Progress::NotBegun, LEASE).await;
         back.expect("is released");
     }
+}
+
+/// An older server must claim none of them, since it could not commit their results.
+async fn every_task_of_a_run_has_the_format_in_which_the_run_is_stored(world: World) {
+    let node = json!({ "tool": "send", "arguments": {} });
+    let asks = json!({ "human": {
+        "prompt": "Go on?", "options": [{ "id": "yes", "label": "Yes" }], "timeout": "1h", "on_timeout": "approve",
+    } });
+    let flow = json!({
+        "id": "calls",
+        "tools": { "send": { "http": { "url": "https://x" }, "idempotent": true } },
+        "nodes": {
+            "fork": { "set": { "forked": true }, "next": ["a", "b", "ask"] }, "a": node, "b": node, "ask": asks,
+        },
+    });
+    let run = launched(&world, &flow).await;
+    let held = world.store.claim("a", ROOM, LEASE, &[]).await.expect("claims").remove(0);
+    // As an earlier version has stored it.
+    let stored = serde_json::to_string(&RunState { format: RunState::FORMAT - 1, ..state(&world, run).await });
+    let sql = super::super::db::Sql::new("UPDATE runs SET state = ").bind(stored.expect("JSON").as_str());
+    assert_eq!(world.store.inner.db.execute(sql).await.expect("writes"), 1);
+    let older = format!("UPDATE tasks SET format = {}", RunState::FORMAT - 1);
+    world.database.execute(&older).await.expect("writes");
+    return_from(&world, &held).await.expect("it is committed");
+    let sql = super::super::db::Sql::new("SELECT format FROM tasks");
+    let rows = world.store.inner.db.read().await.expect("reads").fetch(sql).await.expect("reads");
+    let formats: Vec<_> = rows.iter().map(|row| row.int(0).expect("a number")).collect();
+    assert_eq!(formats, [i64::from(RunState::FORMAT); 2], "the other call, and the timer");
 }
 
 async fn a_result_after_the_runs_end_is_recorded_once(world: World) {

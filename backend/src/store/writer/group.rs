@@ -79,6 +79,8 @@ pub(super) struct RunWork {
     pub snapshot: Option<Snapshot>,
     /// The status in the database. `None` if the run does not exist yet.
     pub stored_status: Option<String>,
+    /// The format in the database. `None` if the run does not exist yet.
+    pub stored_format: Option<u32>,
     /// The steps in the row of the run. `None` if they are elsewhere, or cannot be read.
     pub stored_steps: Option<Vec<Step>>,
     /// Where the database has the reviews that are pending there.

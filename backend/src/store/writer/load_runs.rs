@@ -70,6 +70,7 @@ impl Group {
             let work = self.runs.entry(run).or_default();
             work.stored_steps = steps.filter(|steps| !steps.is_empty());
             work.stored_status = Some(status);
+            work.stored_format = Some(state.format);
             work.unreadable = unreadable.map(|why| UnreadableRun { why, tasks: Vec::new() });
             work.snapshot = Some(Snapshot::new(state, []));
         }

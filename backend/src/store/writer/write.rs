@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
-use shared::id::{CommitId, ReviewId, RunId};
+use shared::id::{CommitId, ReviewId, RunId, TaskId};
 use shared::log::Event;
 use shared::review::Review;
 use uuid::Uuid;
@@ -60,6 +60,8 @@ pub(super) struct Rows {
     pub(super) ended_tasks: Vec<Vec<Arg>>,
     pub(super) abandoned_tasks: Vec<Vec<Arg>>,
     pub(super) tasks: Vec<Vec<Arg>>,
+    /// Tasks that have not changed, but whose run has a newer format than before.
+    pub(super) raised_tasks: Vec<Vec<Arg>>,
     pub(super) log: Vec<LogRow>,
     /// Whether a log row is too large for the cache of recent rows.
     pub(super) large: bool,
@@ -121,6 +123,9 @@ impl Group {
         batch.insert(&IDEMPOTENCY, rows.keys, "");
         batch.delete(&TASKS, rows.ended_tasks);
         batch.change(&TASKS, "UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks);
+        // An older server that claimed such a task could not commit its result.
+        let raise = format!("UPDATE tasks SET format = {} WHERE (id)", RunState::FORMAT);
+        batch.change(&TASKS, raise, rows.raised_tasks);
         if again {
             // No part of a batch sees what another one writes.
             conn.write(std::mem::take(&mut batch)).await?;
@@ -277,6 +282,10 @@ impl Rows {
                 state.format.into(),
                 encode_whole(task)?.into(),
             ]);
+        }
+        if work.stored_format.is_some_and(|stored| stored < state.format) {
+            let is_unchanged = |task: &TaskId| !changed.tasks.contains_key(task) && !changed.ended_tasks.contains(task);
+            self.raised_tasks.extend(state.open_tasks().filter(is_unchanged).map(|task| vec![task.0.into()]));
         }
         let body = NewBody::pack(state.updated_at, Some(run), &changed.events).with_inputs(
             state.updated_at,

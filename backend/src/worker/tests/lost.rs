@@ -1,11 +1,13 @@
 //! Tasks that keep losing their workers: they are given up after some attempts, and told apart from tasks that were
-//! lost beside them.
+//! lost beside them. What was left to others on purpose is not lost.
+
+use std::path::PathBuf;
 
 use shared::error::FlowCode;
 
 use super::*;
 use crate::store::Progress;
-use crate::worker::call::MOST_LOST;
+use crate::worker::call::{self, MOST_LOST};
 
 /// A flow with a call whose failure is handled.
 fn forgiving() -> Value {
@@ -112,4 +114,41 @@ async fn a_call_is_not_lost_when_its_lease_ends_while_its_worker_still_makes_it(
     }
     assert_eq!(tool.calls.load(Ordering::SeqCst), 2);
     worker.stop().await;
+}
+
+/// A tool during whose calls a newer server continues all runs, in a form that this one cannot read.
+struct Upgrading(PathBuf);
+
+impl Upgrading {
+    fn upgrade(&self) {
+        let sql = format!("UPDATE runs SET format = {}, state = '{{}}'", RunState::FORMAT + 1);
+        rusqlite::Connection::open(&self.0).unwrap().execute(&sql, []).unwrap();
+    }
+}
+
+#[async_trait]
+impl Tool for Upgrading {
+    async fn call(&self, _: &ToolRequest) -> Result<Value, TaskFailure> {
+        self.upgrade();
+        Ok(json!("called"))
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_run_a_newer_server_continues_is_left_to_it_and_counts_no_worker_as_lost() {
+    let node = json!({ "tool": "publish", "arguments": { "title": "A", "text": "B" } });
+    for (before, lost_before) in [(true, false), (false, true)] {
+        let house = House::with(flow(&node, true)).await;
+        house.launch().await;
+        let file = house.folder.path().join("test.db");
+        let options = Arc::new(house.worker(demo(), Upgrading(file.clone())));
+        let claim = async || house.store.claim(&options.terms.owner, ROOM, options.terms.lease, &[]).await.unwrap();
+        let claimed = claim().await.remove(0);
+        if before {
+            Upgrading(file).upgrade();
+        }
+        call::handle(Arc::clone(&options), claimed, CancellationToken::new(), CancellationToken::new()).await;
+        let again: Vec<_> = claim().await.iter().map(|next| (next.lost, next.lost_before)).collect();
+        assert_eq!(again, [(0, lost_before)]);
+    }
 }
