@@ -92,6 +92,10 @@ pub struct Jobs<J> {
     held: HashMap<Id, Held<J>>,
     /// When all leases that are older were last renewed.
     renewed: Instant,
+    /// When the database last answered.
+    answered: Instant,
+    /// Nothing is claimed before.
+    claims_from: Instant,
 }
 
 struct Held<J> {
@@ -102,7 +106,8 @@ struct Held<J> {
 
 impl<J> Jobs<J> {
     fn new() -> Self {
-        Self { set: JoinSet::new(), held: HashMap::new(), renewed: Instant::now() }
+        let now = Instant::now();
+        Self { set: JoinSet::new(), held: HashMap::new(), renewed: now, answered: now, claims_from: now }
     }
 
     /// The number of running jobs.
@@ -133,6 +138,22 @@ impl<J> Jobs<J> {
         };
         self.held.remove(&id);
         by_itself
+    }
+
+    /// Whether the database has not answered for so long that leases of other servers may have ended.
+    fn is_cut_off(&self, terms: &LeaseTerms) -> bool {
+        // Without work, it is asked only at every poll.
+        self.answered.elapsed() > terms.lease.saturating_sub(terms.heartbeat).max(terms.poll * 2)
+    }
+
+    /// Records that the database has answered. After an outage, other servers may hold results that they could not
+    /// commit: they get the time of a heartbeat to renew their leases, before anything is claimed.
+    fn answered(&mut self, terms: &LeaseTerms) {
+        let now = Instant::now();
+        if self.is_cut_off(terms) {
+            self.claims_from = now + terms.heartbeat;
+        }
+        self.answered = now;
     }
 
     fn leases(&self) -> Vec<Lease> {
@@ -199,9 +220,18 @@ async fn fill<C: Consumer>(consumer: &Arc<C>, jobs: &mut Jobs<C::Job>) -> Result
     if jobs.renewed.elapsed() > consumer.terms().heartbeat {
         renew(&**consumer, jobs).await?;
     }
+    if jobs.is_cut_off(consumer.terms()) {
+        consumer.next_due(room, &jobs.leases()).await?;
+        jobs.answered(consumer.terms());
+    }
+    let wait = jobs.claims_from.saturating_duration_since(Instant::now());
+    if !wait.is_zero() {
+        return Ok(Filled { wait: Some(wait), knows_all_due: false });
+    }
     for work in consumer.claim(room, &jobs.leases()).await? {
         jobs.start(consumer, work);
     }
+    jobs.answered(consumer.terms());
     let Some(room) = consumer.room(jobs) else { return Ok(full) };
     let (next, longest) = (consumer.next_due(room, &jobs.leases()).await?, consumer.terms().poll);
     // Measured by the database: a wrong clock of this server would make it look too often or too late.
@@ -216,6 +246,9 @@ async fn renew<C: Consumer>(consumer: &C, jobs: &mut Jobs<C::Job>) -> Result<(),
     let is_lost = |job: &&Held<C::Job>| job.leases.iter().any(|lease| !still.contains(lease));
     jobs.held.values().filter(is_lost).for_each(|job| job.lost.cancel());
     jobs.renewed = begun;
+    if !held.is_empty() {
+        jobs.answered(terms);
+    }
     Ok(())
 }
 

@@ -16,6 +16,7 @@ const LEASE: Duration = Duration::from_secs(30);
 on_both! {
     what_a_running_job_holds_is_not_claimed_again,
     leases_that_may_have_ended_are_renewed_before_anything_is_claimed,
+    after_an_outage_others_may_renew_their_leases_before_anything_is_claimed,
     a_row_with_a_new_attempt_is_claimed_while_the_job_of_the_last_one_runs,
     the_end_of_a_job_is_a_reason_to_look_only_if_the_last_look_found_no_room_for_all,
 }
@@ -94,6 +95,30 @@ async fn leases_that_may_have_ended_are_renewed_before_anything_is_claimed(world
     let (busy, mut jobs) = with_ended_lease(&world, Duration::ZERO).await;
     fill(&busy, &mut jobs).await.expect("claims");
     assert_eq!(world.store.claim("other", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
+}
+
+/// Another server may hold the result of a call that it could not commit.
+async fn after_an_outage_others_may_renew_their_leases_before_anything_is_claimed(world: World) {
+    let (busy, mut jobs) = with_ended_lease(&world, Duration::from_secs(5)).await;
+    world.launched_review("another").await;
+    let due = Sql::new("UPDATE tasks SET ready_at = 0 WHERE owner IS NULL");
+    assert_eq!(world.store.inner.db.execute(due).await.expect("writes"), 1);
+    let held = world.store.claim("other", ROOM, LEASE, &jobs.leases()).await.expect("claims").remove(0).lease();
+    end_leases(&world).await;
+
+    let outage = LEASE - busy.terms.heartbeat + Duration::from_secs(1);
+    jobs.answered = Instant::now().checked_sub(outage).expect("a time");
+    let Filled { wait, .. } = fill(&busy, &mut jobs).await.expect("waits");
+    assert!(wait.is_some_and(|wait| wait <= busy.terms.heartbeat), "{wait:?}");
+    assert_eq!(jobs.count(), 1, "nothing was claimed");
+    let renewed = world.store.renew(WorkTable::Tasks, "other", &[held], LEASE).await.expect("renews");
+    assert_eq!(renewed, [held]);
+    jobs.claims_from = Instant::now();
+    fill(&busy, &mut jobs).await.expect("claims");
+    assert_eq!(jobs.count(), 1, "the lease holds again");
+    end_leases(&world).await;
+    fill(&busy, &mut jobs).await.expect("claims");
+    assert_eq!(jobs.count(), 2);
 }
 
 async fn a_row_with_a_new_attempt_is_claimed_while_the_job_of_the_last_one_runs(world: World) {
