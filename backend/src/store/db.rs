@@ -91,7 +91,7 @@ impl Db {
 
     /// Executes work that reads with several statements as one piece. With SQLite, all of it runs on one blocking thread,
     /// since a change of threads costs more than most statements; so it must wait for nothing but the database. If the
-    /// caller stops waiting, it still completes there, and the connection returns to the pool only then.
+    /// caller stops waiting, its statement is interrupted, and the connection returns to the pool.
     pub async fn read_as_one<T, E, F>(&self, work: impl FnOnce(Conn) -> F + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
@@ -121,6 +121,7 @@ impl Db {
             Self::Sqlite { readers, .. } => {
                 // A place in the pool is awaited here, so no more threads are occupied than there are connections.
                 let mut session = readers.acquire(RunsOn::ThisThread).await?;
+                let _caller = session.caller();
                 let piece = async move || {
                     if of == SessionUse::Snapshot {
                         session.begin().await?;

@@ -25,6 +25,7 @@ mod feedback;
 mod flows;
 mod follow;
 mod grants;
+mod interrupt;
 mod json_length;
 mod lag;
 mod leases;

@@ -19,6 +19,7 @@ use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::driver_error::{ACQUIRE, DriverError};
+use super::interrupt::{Caller, Interrupt};
 use super::sql::{Arg, GroupKey, Sql};
 
 /// How long a statement waits while another process writes to the file.
@@ -63,6 +64,7 @@ pub(super) struct SqliteSession {
     /// `None` while a statement runs on another thread, and after that thread was lost.
     open: Option<Open>,
     place: RunsOn,
+    interrupt: Interrupt,
 }
 
 /// A place in the pool, with its connection once it is needed. The connection returns to the pool when dropped.
@@ -98,7 +100,8 @@ impl Pool {
         let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.0.free).acquire_owned());
         let permit = permit.await.map_err(|_| DriverError::Exhausted)?.map_err(|_| DriverError::Closed)?;
         let conn = self.0.idle.lock().pop();
-        Ok(SqliteSession { open: Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit }), place })
+        let open = Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit });
+        Ok(SqliteSession { open, place, interrupt: Interrupt::default() })
     }
 
     /// Returns a connection in a transaction.
@@ -194,6 +197,11 @@ impl SqliteSession {
         self.with(move |conn| Ok(conn.execute_batch(begin)?)).await
     }
 
+    /// Returns the caller for whom a session that reads on its own thread runs: its statements end when that is dropped.
+    pub fn caller(&self) -> Caller {
+        self.interrupt.caller()
+    }
+
     /// Runs a query and returns all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Vec<Value>>, DriverError> {
         self.with(move |conn| fetch(conn, &sql)).await
@@ -225,13 +233,21 @@ impl SqliteSession {
         work: impl FnOnce(&Connection) -> Result<T, DriverError> + Send + 'static,
     ) -> Result<T, DriverError> {
         let mut open = self.open.take().ok_or(DriverError::Closed)?;
+        // On another thread, each call has a caller of its own, which is this future.
+        let (interrupt, _caller) = match self.place {
+            RunsOn::ThisThread => (self.interrupt.clone(), None),
+            RunsOn::BlockingThread => {
+                let own = Interrupt::default();
+                (own.clone(), Some(own.caller()))
+            }
+        };
         let run = move || {
-            let result = open.connected().and_then(work);
+            let result = open.connected().and_then(|conn| interrupt.run(conn, work));
             (open, result)
         };
         let (open, result) = match self.place {
             RunsOn::ThisThread => run(),
-            // If the caller stops waiting, that thread returns the connection to the pool when it is done.
+            // If the caller stops waiting, that thread returns the connection to the pool.
             RunsOn::BlockingThread => tokio::task::spawn_blocking(run).await.map_err(|_| DriverError::Interrupted)?,
         };
         self.open = Some(open);

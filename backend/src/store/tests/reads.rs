@@ -2,6 +2,7 @@
 
 use std::sync::mpsc;
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use tokio::sync::oneshot;
@@ -16,12 +17,16 @@ async fn thread_of_statement(conn: &mut Conn) -> Result<ThreadId, DriverError> {
     Ok(thread::current().id())
 }
 
-#[tokio::test]
-async fn a_read_stays_on_one_thread_and_keeps_its_connection_if_its_caller_leaves() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn with_one_reader(folder: &tempfile::TempDir) -> Db {
     let path = folder.path().join("countersign.db");
     std::fs::write(&path, "").expect("an empty database");
-    let db = Db::Sqlite { readers: Pool::of_readers(&path, 1), writer: Pool::of_the_writer(&path) };
+    Db::Sqlite { readers: Pool::of_readers(&path, 1), writer: Pool::of_the_writer(&path) }
+}
+
+#[tokio::test]
+async fn a_read_stays_on_one_thread_and_keeps_its_connection_until_it_notices_that_its_caller_has_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = with_one_reader(&folder);
     let (begin, begun) = oneshot::channel();
     let (go_on, may_go_on) = mpsc::channel::<()>();
     let (end, ended) = oneshot::channel();
@@ -29,8 +34,8 @@ async fn a_read_stays_on_one_thread_and_keeps_its_connection_if_its_caller_leave
         let first = thread_of_statement(&mut conn).await?;
         begin.send(first).ok();
         may_go_on.recv().ok();
-        let second = thread_of_statement(&mut conn).await?;
-        end.send(second).ok();
+        let second = thread_of_statement(&mut conn).await;
+        end.send((thread::current().id(), second)).ok();
         Ok::<_, DriverError>(())
     };
     let mut reading = Box::pin(db.read_as_one(read));
@@ -45,6 +50,31 @@ async fn a_read_stays_on_one_thread_and_keeps_its_connection_if_its_caller_leave
     let mut next = Box::pin(db.read_as_one(again));
     assert!((&mut next).now_or_never().is_none(), "the only connection is in use");
     go_on.send(()).expect("it waits");
-    assert_eq!(ended.await.expect("it completes"), first);
+    let (thread, second) = ended.await.expect("it ends");
+    assert_eq!(thread, first);
+    assert!(matches!(second, Err(DriverError::Interrupted)), "no other statement begins: {second:?}");
     next.await.expect("the connection is free again");
+}
+
+/// Without that, a page that takes minutes would keep its connection, although nobody gets it.
+#[tokio::test]
+async fn a_statement_ends_if_its_caller_leaves() {
+    const ENDLESS: &str = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT max(n) FROM n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = with_one_reader(&folder);
+    for as_one in [true, false] {
+        let reading = async {
+            if as_one {
+                let read = |mut conn: Conn| async move { conn.fetch(Sql::new(ENDLESS)).await.map(|_| ()) };
+                db.read_as_one(read).await
+            } else {
+                db.read().await?.fetch(Sql::new(ENDLESS)).await.map(|_| ())
+            }
+        };
+        let left = tokio::time::timeout(Duration::from_millis(100), reading).await;
+        assert!(left.is_err(), "it has no end");
+        let next = db.read_as_one(|mut conn: Conn| async move { thread_of_statement(&mut conn).await });
+        next.await.expect("the connection is free again");
+        db.read().await.expect("a connection").fetch(Sql::new("SELECT 1")).await.expect("it is not interrupted");
+    }
 }
