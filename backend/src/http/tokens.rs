@@ -16,9 +16,6 @@ use crate::auth::{Secret, check_roles};
 use crate::clock::Moment;
 use crate::store::{self, Committed, Credential, CredentialKind, NewCredential};
 
-/// The most tokens of a person that have not expired. Tokens made at the same moment may exceed it by a few.
-const MAX_TOKENS: usize = 200;
-
 pub(super) fn mount(api: &mut Api) {
     let list = OperationDoc::new("List your tokens").answer::<Page<Token>>();
     api.get("/api/v1/tokens", list, self::list);
@@ -60,12 +57,6 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
         return Err(
             Problem::invalid("/expires_at", format!("the server's settings allow {latest} at the latest")).into()
         );
-    }
-    let owned = caller.state.store.tokens(&caller.principal().username).await?;
-    let live = owned.iter().filter(|token| token.expires_at.is_none_or(|at| at > moment.now));
-    if live.count() >= MAX_TOKENS {
-        let detail = format!("you have {MAX_TOKENS} tokens, and nobody may have more: revoke those that are not used");
-        return Err(Problem::new(Code::Conflict).detail(detail).into());
     }
     let id = TokenId(moment.ids().uuid());
     let secret = Secret::new(CredentialKind::Token, &*caller.state.clock);

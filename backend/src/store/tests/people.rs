@@ -20,6 +20,7 @@ on_both! {
     a_token_has_no_more_than_its_roles,
     a_link_logs_in_once,
     of_very_many_sessions_and_browsers_the_oldest_end,
+    of_two_new_tokens_only_one_is_the_last_allowed,
     only_admins_change_people,
     there_is_always_an_admin,
     a_change_that_cannot_be_written_hurts_only_itself,
@@ -160,6 +161,22 @@ async fn of_very_many_sessions_and_browsers_the_oldest_end(world: World) {
     let told = world.told(EntryKind::SessionEnded).await;
     let ended = told.iter().filter(|entry| entry.event.kind == EntryKind::SessionEnded);
     assert_eq!(ended.map(|entry| &entry.event.data["username"]).collect::<Vec<_>>(), ["ana"]);
+}
+
+async fn of_two_new_tokens_only_one_is_the_last_allowed(world: World) {
+    let other = world.another().await;
+    let token = |n: u8| {
+        let new = credential(CredentialKind::Token, "dev", n, None);
+        Change::by_server(Operation::AddCredential(Box::new(new)))
+    };
+    for n in 0..199 {
+        world.store.commit(token(n)).await.expect("it is added");
+    }
+    let (first, second) = tokio::join!(world.store.commit(token(199)), other.commit(token(200)));
+    let refused = |answer: &Result<_, _>| matches!(answer, Err(CommitError::Conflict(_)));
+    assert!(first.is_ok() && refused(&second) || second.is_ok() && refused(&first), "{first:?} {second:?}");
+    assert_eq!(world.store.tokens("dev").await.expect("reads").len(), 200);
+    other.close().await;
 }
 
 async fn only_admins_change_people(world: World) {

@@ -1,21 +1,62 @@
-//! Writes credentials: removes ended ones, and the oldest sessions and known browsers to make room.
+//! Credentials: how many a person may have. Writes them, removes ended ones, and removes the oldest sessions and known
+//! browsers to make room.
 
 use std::collections::BTreeSet;
 
 use shared::id::Username;
 use shared::log::{EventData, SessionEnded};
+use shared::time::Timestamp;
 
 use super::super::db::{Arg, Conn, Sql};
 use super::super::users::{CREDENTIALS, credential_kind, credential_row};
-use super::super::{Credential, CredentialKind, Error};
+use super::super::{Change, CommitError, Credential, CredentialKind, Error, Operation};
 use super::group::{EndedAccess, Group};
 use crate::clock::Moment;
 
 /// The largest number of sessions of a person, and of known browsers.
 const MAX_SESSIONS: u32 = 100;
 const MAX_BROWSERS: u32 = 100;
+/// The largest number of tokens of a person that have not expired.
+const MAX_TOKENS: u64 = 200;
 
 impl Group {
+    /// Reads how many tokens those people have who create another one.
+    pub async fn load_live_tokens(&mut self, conn: &mut Conn, changes: &[Change], now: Timestamp) -> Result<(), Error> {
+        let owners = changes.iter().filter_map(|change| match &change.operation {
+            Operation::AddCredential(new) if new.credential.kind == CredentialKind::Token => {
+                Some(new.credential.username.as_str())
+            }
+            _ => None,
+        });
+        let owners: BTreeSet<&str> = owners.collect();
+        if owners.is_empty() {
+            return Ok(());
+        }
+        let sql = Sql::new("SELECT username, COUNT(*) FROM credentials WHERE kind = 'token' AND username IN (")
+            .list(owners)
+            .push(") AND (expires_at IS NULL OR expires_at > ")
+            .bind(now.0)
+            .push(") GROUP BY username");
+        for row in conn.fetch(sql).await? {
+            let owner =
+                row.text(0)?.parse().map_err(|error| Error::Stored(format!("the owner of a token: {error}")))?;
+            self.live_tokens.insert(owner, u64::try_from(row.int(1)?).unwrap_or(0));
+        }
+        Ok(())
+    }
+
+    /// Counts another token of a person. Fails if they have as many as they may have.
+    pub fn count_token(&mut self, owner: &Username) -> Result<(), CommitError> {
+        let live = self.live_tokens.entry(owner.clone()).or_default();
+        if *live >= MAX_TOKENS {
+            return Err(CommitError::Conflict(format!(
+                "you have {MAX_TOKENS} tokens, and nobody may have more: revoke those that are not used"
+            )));
+        }
+        *live += 1;
+        Ok(())
+    }
+
     /// Writes new credentials and deletes ended ones.
     pub async fn write_credentials(&mut self, conn: &mut Conn, moment: Moment) -> Result<(), Error> {
         let out = &self.out;

@@ -52,6 +52,8 @@ pub(super) struct Group {
     pub unreadable: HashMap<(FlowId, u32), String>,
     /// The number of pending questions without a flow, by kind and person.
     pub asked: BTreeMap<String, u64>,
+    /// The number of tokens that have not expired, of the people for whom changes create another one.
+    pub live_tokens: BTreeMap<Username, u64>,
     /// The grants that may apply to these runs, and those that changes name.
     pub grants: BTreeMap<GrantId, Grant>,
     /// The newest feedback on agents that request it, newest first for each agent.

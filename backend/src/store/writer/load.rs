@@ -39,6 +39,7 @@ impl Group {
             Self { env: Arc::clone(&inner.env), longest_grant: inner.longest_grant, run_of, ..Self::default() };
         group.load_people(conn, &named, inner.clock.now()).await?;
         group.load_open_questions(conn, changes).await?;
+        group.load_live_tokens(conn, changes, inner.clock.now()).await?;
         group.load_runs(inner, conn, &mut named).await?;
         group.load_flows(inner, conn, &named.newest, &named.saved, named.versions).await?;
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;

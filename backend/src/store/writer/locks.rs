@@ -98,7 +98,11 @@ impl Keys {
             }
             Operation::UpdateUser(user) if user.takes_admin() => self.admins(),
             Operation::RefuseSignIn(_) => self.admins(),
-            Operation::AddCredential(new) => self.credential(&new.digest, true),
+            Operation::AddCredential(new) => {
+                self.credential(&new.digest, true);
+                // The tokens of a person are counted: of two new ones, only one may be the last allowed.
+                self.add("tokens", new.credential.username.as_bytes(), true);
+            }
             Operation::StartSession(new) => {
                 self.credential(&new.session.digest, true);
                 new.browser.iter().for_each(|browser| self.credential(&browser.digest, true));

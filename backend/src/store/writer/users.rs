@@ -147,6 +147,7 @@ impl Group {
                 }
                 let made =
                     token(credential.clone()).ok_or_else(|| CommitError::Failed("a token without an id".to_owned()))?;
+                self.count_token(&credential.username)?;
                 let created = TokenCreated { id: made.id, name: made.name.clone(), roles: made.roles.clone() };
                 self.emit_by(Some(&credential.username), &EventData::TokenCreated(created), moment);
                 Committed::Token { token: Box::new(made) }
