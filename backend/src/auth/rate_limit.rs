@@ -27,6 +27,9 @@ pub(super) enum AttemptKey {
     Login(String, LoginWay),
     /// The log entries about failures of an account; those beyond the limit are not recorded.
     Record(String),
+    /// The log entries about accounts at the identity provider that belong to no person here, all together: anybody may
+    /// have many of them.
+    Strangers,
 }
 
 /// The way of a successful login. Each has a budget of its own, so that a program that knows the password does not keep
@@ -51,6 +54,7 @@ pub(super) struct LoginLimits {
     codes: RateLimit,
     logins: RateLimit,
     records: RateLimit,
+    strangers: RateLimit,
     returns: RateLimit,
 }
 
@@ -64,6 +68,7 @@ impl LoginLimits {
             codes: RateLimit::new(10, Duration::from_mins(1)),
             logins: RateLimit::new(30, Duration::from_secs(6)),
             records: RateLimit::new(30, Duration::from_mins(1)),
+            strangers: RateLimit::new(300, Duration::from_secs(6)),
             returns: RateLimit::new(50, Duration::from_secs(2)),
         }
     }
@@ -97,6 +102,7 @@ impl LoginLimits {
             AttemptKey::Codes(_) => &self.codes,
             AttemptKey::Login(..) => &self.logins,
             AttemptKey::Record(_) => &self.records,
+            AttemptKey::Strangers => &self.strangers,
             AttemptKey::Returns(_) => &self.returns,
         }
     }

@@ -67,8 +67,10 @@ impl Authenticator {
             Ok(username) => username,
             Err(Trouble::Busy) => return Err(Trouble::Busy),
             Err(trouble) => {
-                let username = known.or(profile.username);
-                self.record_refusal(RefusedSignIn { account: profile.account, username, trouble }).await;
+                self.limit.count(&[AttemptKey::Returns(attempt.address.network())], self.clock.uptime());
+                let username = known.clone().or(profile.username);
+                let refused = RefusedSignIn { account: profile.account, username, trouble, is_recorded: true };
+                self.record_refusal(refused, known.is_some()).await;
                 return Err(trouble);
             }
         };
@@ -131,16 +133,21 @@ impl Authenticator {
         }
     }
 
-    /// Records a refused sign-in, limited like failed passwords.
-    async fn record_refusal(&self, refused: RefusedSignIn) {
-        let keys = [AttemptKey::Record(refused.account.to_string())];
+    /// Records a refused sign-in, limited like failed passwords. All accounts that belong to no person here have one
+    /// more limit together.
+    async fn record_refusal(&self, mut refused: RefusedSignIn, is_known: bool) {
+        let mut keys = vec![AttemptKey::Record(refused.account.to_string())];
+        if !is_known {
+            keys.push(AttemptKey::Strangers);
+        }
         let uptime = self.clock.uptime();
-        // The commit removes the roles of a person whose groups no longer permit a login, so it is made even beyond the
-        // limit.
-        if self.limit.check(&keys, uptime).is_err() && refused.trouble != Trouble::Groups {
+        refused.is_recorded = self.limit.check(&keys, uptime).is_ok();
+        if refused.is_recorded {
+            self.limit.count(&keys, uptime);
+        } else if !is_known || refused.trouble != Trouble::Groups {
             return;
         }
-        self.limit.count(&keys, uptime);
+        // Beyond the limit, the commit only removes the roles of a person whose groups no longer permit a login.
         let refused = Change::by_server(Operation::RefuseSignIn(Box::new(refused)));
         if let Err(error) = self.store.commit(refused).await {
             tracing::warn!(%error, "a refused sign-in could not be written to the audit log");
@@ -162,4 +169,38 @@ fn trouble_of(error: &OidcError) -> Trouble {
 fn away(error: &dyn std::fmt::Display) -> Trouble {
     tracing::error!(%error, "a sign-in with the identity provider could not be completed");
     Trouble::Busy
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::log::EntryKind;
+
+    use super::*;
+    use crate::store::testing::{Database, ManualClock};
+    use crate::store::{ProviderAccount, Store};
+
+    #[tokio::test]
+    async fn refusals_of_strangers_share_a_limit_that_people_do_not_meet() {
+        let (database, clock) = (Database::sqlite().unwrap(), ManualClock::now());
+        let store = Store::open(database.options(clock.clone())).await.unwrap();
+        let authenticator = Authenticator::new(store.clone(), clock);
+        let refuse = async |subject: &str, is_known| {
+            let account = ProviderAccount { issuer: "https://id.example".to_owned(), subject: subject.to_owned() };
+            let refused = RefusedSignIn { account, username: None, trouble: Trouble::Unknown, is_recorded: true };
+            authenticator.record_refusal(refused, is_known).await;
+        };
+        let recorded = async || {
+            let entries = store.log(&store.origin(), None, 1000).await.unwrap().unwrap().entries;
+            entries.iter().filter(|entry| entry.event.kind == EntryKind::LoginFailed).count()
+        };
+        for n in 0..310 {
+            refuse(&n.to_string(), false).await;
+        }
+        assert_eq!(recorded().await, 300);
+        for _ in 0..40 {
+            refuse("ana", true).await;
+        }
+        assert_eq!(recorded().await, 330);
+        store.close().await;
+    }
 }

@@ -113,7 +113,8 @@ async fn nothing_names_whoever_was_erased_and_the_record_holds(mut world: World)
 async fn whoever_had_their_account_by_mistake_keeps_their_name(mut world: World) {
     let account = ProviderAccount { issuer: "https://id.example".to_owned(), subject: "x-stasia-7".to_owned() };
     let link = |account| Operation::LinkAccount { username: "zoe".parse().expect("a name"), account };
-    let refused = RefusedSignIn { account: account.clone(), username: None, trouble: Trouble::Inactive };
+    let refused =
+        RefusedSignIn { account: account.clone(), username: None, trouble: Trouble::Inactive, is_recorded: true };
     for operation in [link(Some(account)), Operation::RefuseSignIn(Box::new(refused)), link(None)] {
         world.store().commit(Change::by_server(operation)).await.expect("it is recorded");
     }

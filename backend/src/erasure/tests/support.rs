@@ -185,7 +185,8 @@ impl World {
     async fn link(&self) {
         let account = ProviderAccount { issuer: "https://id.example".to_owned(), subject: "x-stasia-7".to_owned() };
         let username = Some("stasia.l".parse().expect("a name"));
-        let refused = RefusedSignIn { account: account.clone(), username, trouble: Trouble::Unknown };
+        let refused =
+            RefusedSignIn { account: account.clone(), username, trouble: Trouble::Unknown, is_recorded: true };
         let link = Operation::LinkAccount { username: NAME.parse().expect("a name"), account: Some(account) };
         for operation in [Operation::RefuseSignIn(Box::new(refused)), link] {
             self.store().commit(Change::by_server(operation)).await.expect("it is recorded");

@@ -101,6 +101,8 @@ pub struct RefusedSignIn {
     pub username: Option<Username>,
     /// The reason. If it is their groups, they lose their roles.
     pub trouble: Trouble,
+    /// Whether the log gets an entry about the refusal itself.
+    pub is_recorded: bool,
 }
 
 /// The proof of a second factor. Each is valid once.

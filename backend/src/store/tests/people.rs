@@ -6,12 +6,14 @@ use shared::access::DEVELOPER;
 use shared::api::UserPatch;
 use shared::id::TokenId;
 use shared::log::EntryKind;
+use shared::single_sign_on::Trouble;
 use shared::time::Timestamp;
 
 use super::support::{World, actor, after, decide, launch, new_run, on_both};
 use crate::engine::Refusal;
 use crate::store::{
-    Actor, Change, CommitError, Credential, CredentialKind, NewCredential, NewSession, Operation, SignIn, UserChange,
+    Actor, Change, CommitError, Credential, CredentialKind, NewCredential, NewSession, Operation, ProviderAccount,
+    RefusedSignIn, SignIn, UserChange,
 };
 
 on_both! {
@@ -21,6 +23,7 @@ on_both! {
     a_link_logs_in_once,
     of_very_many_sessions_and_browsers_the_oldest_end,
     of_two_new_tokens_only_one_is_the_last_allowed,
+    a_refusal_that_is_not_recorded_still_takes_the_roles,
     only_admins_change_people,
     there_is_always_an_admin,
     a_change_that_cannot_be_written_hurts_only_itself,
@@ -177,6 +180,24 @@ async fn of_two_new_tokens_only_one_is_the_last_allowed(world: World) {
     assert!(first.is_ok() && refused(&second) || second.is_ok() && refused(&first), "{first:?} {second:?}");
     assert_eq!(world.store.tokens("dev").await.expect("reads").len(), 200);
     other.close().await;
+}
+
+async fn a_refusal_that_is_not_recorded_still_takes_the_roles(world: World) {
+    let account = ProviderAccount { issuer: "https://id.example".to_owned(), subject: "7".to_owned() };
+    let username = "ana".parse().expect("a name");
+    let link = Operation::LinkAccount { username, account: Some(account.clone()) };
+    world.store.commit(Change::by_server(link)).await.expect("it is linked");
+    let refuse = async |is_recorded| {
+        let refused = RefusedSignIn { account: account.clone(), username: None, trouble: Trouble::Groups, is_recorded };
+        world.store.commit(Change::by_server(Operation::RefuseSignIn(Box::new(refused)))).await.expect("is refused");
+    };
+    refuse(false).await;
+    let ana = world.store.user("ana").await.expect("reads").expect("is there");
+    assert!(ana.user.roles.is_empty(), "{:?}", ana.user.roles);
+    refuse(false).await;
+    refuse(true).await;
+    let told = world.told(EntryKind::LoginFailed).await;
+    assert_eq!(told.iter().filter(|entry| entry.event.kind == EntryKind::LoginFailed).count(), 1);
 }
 
 async fn only_admins_change_people(world: World) {

@@ -57,7 +57,7 @@ impl Group {
         self.replace(user, moment);
     }
 
-    /// Records that a person was not admitted. If none of their groups gives access, they also lose their roles.
+    /// Records that a person was not admitted, unless too many refusals were recorded already. If none of their groups gives access, they also lose their roles.
     pub fn refuse_sign_in(&mut self, refused: &RefusedSignIn, moment: Moment) -> Committed {
         let known = self.known(&refused.account).map(|known| known.user.clone());
         let failed = LoginFailed {
@@ -65,7 +65,9 @@ impl Group {
             single_sign_on: Some(account(&refused.account)),
             reason: Some(refused.trouble.as_str().to_owned()),
         };
-        self.emit(None, &EventData::LoginFailed(failed), moment);
+        if refused.is_recorded {
+            self.emit(None, &EventData::LoginFailed(failed), moment);
+        }
         if let (Some(user), Trouble::Groups) = (known, refused.trouble) {
             let roles = self.keep_an_admin(&user.username, Vec::new());
             self.replace(User { roles, ..user }, moment);
