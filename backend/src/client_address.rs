@@ -75,6 +75,16 @@ impl ClientAddress {
     }
 }
 
+impl Network {
+    /// Returns the /48 network of an IPv6 network: the most that a customer commonly has (RFC 6177). An IPv4 address is
+    /// its own site.
+    pub fn site(self) -> Self {
+        let mut site = self.0;
+        site[6..].fill(0);
+        Self(site)
+    }
+}
+
 impl From<IpAddr> for ClientAddress {
     fn from(address: IpAddr) -> Self {
         Self(address.to_canonical())
@@ -248,5 +258,8 @@ mod tests {
         assert_ne!(network("2001:db8:1:2::3"), network("2001:db8:1:3::3"));
         assert_eq!(network("::ffff:10.0.0.1"), network("10.0.0.1"));
         assert_ne!(network("10.0.0.2"), network("10.0.0.1"));
+        assert_eq!(network("2001:db8:1:2::3").site(), network("2001:db8:1:ffff::1").site());
+        assert_ne!(network("2001:db8:1:2::3").site(), network("2001:db8:2:2::3").site());
+        assert_ne!(network("10.0.0.2").site(), network("10.0.0.1").site());
     }
 }

@@ -1,5 +1,6 @@
 //! The order in which passwords are hashed. Hashing is deliberately slow, so few run at once; networks and people take
 //! turns, so that many attempts of one delay mainly each other, and anyone else by at most one attempt per other line.
+//! The /64 networks of one site take turns among themselves first: whoever has a /48 has 65,536 of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +23,20 @@ const PLACES_OF_PERSON: usize = 8;
 pub(super) enum Origin {
     /// The network of a caller whom nothing has identified yet.
     Network(Network),
+    /// The networks of a site, which compete with others as one.
+    Site(Network),
     /// The username of a caller who is logged in, or whose browser has logged in before.
     Person(String),
+}
+
+impl Origin {
+    /// Returns the lines in which an attempt waits, one after the other.
+    fn lines(self) -> Vec<Self> {
+        match self {
+            Self::Network(network) => vec![self, Self::Site(network.site())],
+            Self::Site(_) | Self::Person(_) => vec![self],
+        }
+    }
 }
 
 /// The queue for hashing passwords.
@@ -42,7 +55,7 @@ struct Line {
 /// earlier.
 pub(super) struct Turn {
     _free: OwnedSemaphorePermit,
-    _place: Option<Place>,
+    _places: Vec<Place>,
 }
 
 /// A place in a line, and at its head. An empty line is removed.
@@ -66,12 +79,12 @@ impl HashingQueue {
 
     /// Waits for the turn of `origin`, which is `None` for the server itself.
     pub(super) async fn turn(self: &Arc<Self>, origin: Option<Origin>) -> Result<Turn, Error> {
-        let place = match origin {
-            Some(origin) => Some(self.place(origin).await?),
-            None => None,
-        };
+        let mut places = Vec::new();
+        for origin in origin.into_iter().flat_map(Origin::lines) {
+            places.push(self.place(origin).await?);
+        }
         let free = Arc::clone(&self.free).acquire_owned().await.map_err(|error| closed(&error))?;
-        Ok(Turn { _free: free, _place: place })
+        Ok(Turn { _free: free, _places: places })
     }
 
     /// Waits for the head of a line.
@@ -87,6 +100,8 @@ impl HashingQueue {
     fn line(&self, origin: &Origin) -> Arc<Line> {
         let places = match origin {
             Origin::Network(_) => PLACES_OF_NETWORK,
+            // Its networks have as many as they have places, one each.
+            Origin::Site(_) => Semaphore::MAX_PERMITS,
             Origin::Person(_) => PLACES_OF_PERSON,
         };
         let line = || Line { room: Arc::new(Semaphore::new(places)), first: Arc::new(Semaphore::new(1)) };
@@ -157,6 +172,23 @@ mod tests {
         is_fair(network("192.0.2.1"), network("192.0.2.2"), PLACES_OF_NETWORK).await;
         is_fair(person("eve"), network("192.0.2.2"), PLACES_OF_PERSON).await;
         is_fair(person("eve"), person("tom"), PLACES_OF_PERSON).await;
+    }
+
+    #[tokio::test]
+    async fn the_networks_of_a_site_wait_behind_each_other() {
+        let queue = Arc::new(HashingQueue::new());
+        let held = Arc::clone(&queue.free).acquire_many_owned(2).await.unwrap();
+        let networks: Vec<_> = (0..50).map(|n| network(&format!("2001:db8:1:{n:x}::1"))).collect();
+        let mut attempts: Vec<_> = networks.into_iter().map(|each| Box::pin(queue.turn(Some(each)))).collect();
+        for attempt in &mut attempts {
+            assert!(futures::poll!(attempt).is_pending());
+        }
+        let other = queue.turn(Some(network("2001:db8:2::1")));
+        tokio::pin!(other);
+        assert!(futures::poll!(&mut other).is_pending());
+        drop(held);
+        let _first = attempts.remove(0).await.unwrap();
+        assert!(futures::poll!(&mut other).is_ready(), "one attempt of the site was before it");
     }
 
     #[tokio::test]

@@ -65,7 +65,11 @@ impl Authenticator {
         let known = self.known_browser(username, &attempt).await?;
         let keys = match known {
             Some(browser) => vec![AttemptKey::Browser(browser)],
-            None => vec![AttemptKey::Account(username.to_owned(), network), AttemptKey::Network(network)],
+            None => vec![
+                AttemptKey::Account(username.to_owned(), network),
+                AttemptKey::Network(network),
+                AttemptKey::Site(network.site()),
+            ],
         };
         let way = if known.is_some() { LoginWay::KnownBrowser } else { LoginWay::Other };
         let login = [AttemptKey::Login(username.to_owned(), way)];

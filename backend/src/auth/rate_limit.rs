@@ -19,6 +19,8 @@ pub(super) enum AttemptKey {
     Session([u8; 32]),
     /// A network, for any usernames.
     Network(Network),
+    /// The networks of a site, for any usernames: whoever has a /48 has 65,536 networks.
+    Site(Network),
     /// The codes of an account's second factor, from any origin: whoever tries them knows the password.
     Codes(String),
     /// A network whose browsers return from the identity provider. Each return costs a request to the provider.
@@ -51,6 +53,7 @@ pub(super) struct LoginLimits {
     browsers: RateLimit,
     sessions: RateLimit,
     networks: RateLimit,
+    sites: RateLimit,
     codes: RateLimit,
     logins: RateLimit,
     records: RateLimit,
@@ -65,6 +68,7 @@ impl LoginLimits {
             browsers: RateLimit::new(10, Duration::from_secs(6)),
             sessions: RateLimit::new(10, Duration::from_secs(6)),
             networks: RateLimit::new(50, Duration::from_secs(2)),
+            sites: RateLimit::new(500, Duration::from_millis(200)),
             codes: RateLimit::new(10, Duration::from_mins(1)),
             logins: RateLimit::new(30, Duration::from_secs(6)),
             records: RateLimit::new(30, Duration::from_mins(1)),
@@ -99,6 +103,7 @@ impl LoginLimits {
             AttemptKey::Browser(_) => &self.browsers,
             AttemptKey::Session(_) => &self.sessions,
             AttemptKey::Network(_) => &self.networks,
+            AttemptKey::Site(_) => &self.sites,
             AttemptKey::Codes(_) => &self.codes,
             AttemptKey::Login(..) => &self.logins,
             AttemptKey::Record(_) => &self.records,
