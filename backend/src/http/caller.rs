@@ -1,5 +1,5 @@
-//! Extractors for the caller: anyone who is logged in, or only a person in a session. They also count writes against
-//! the caller's budget, and commit on the caller's behalf.
+//! Extractors for the caller: anyone who is logged in, or only a person in a session. They also count reads and
+//! writes against the caller's limits, and commit on the caller's behalf.
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
@@ -11,6 +11,7 @@ use super::problem::{Refused, Result, allowed};
 use super::{AppState, budget};
 use crate::auth::{Identity, digest};
 use crate::problem::of_commit;
+use crate::rate_limit::LimitHolder;
 use crate::store::{Change, Committed, CredentialKind, IdempotencyKey, Operation};
 
 /// A caller with a session or a token. Without one, the request is refused with `401`; if a required second factor is
@@ -72,6 +73,7 @@ impl FromRequestParts<AppState> for Caller {
         let identity = state.authenticator.authenticate(&parts.headers).await?;
         identity.may_go_on()?;
         budget::admit(state, parts, &identity.principal)?;
+        state.reads.admit(parts, LimitHolder::of(&identity.principal)).await?;
         Ok(Self { identity, state: state.clone() })
     }
 }
@@ -113,6 +115,7 @@ impl FromRequestParts<AppState> for InSession {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
         let session = Self::find(parts, state).await?;
         budget::admit(state, parts, &session.identity.principal)?;
+        state.reads.admit(parts, LimitHolder::of(&session.identity.principal)).await?;
         Ok(session)
     }
 }

@@ -13,6 +13,7 @@ use tracing::Instrument as _;
 
 use super::budget::Bill;
 use super::problem::Refused;
+use super::reads::Reading;
 use super::reviews::REVIEW;
 use super::runs::RUN;
 use super::wait::LONGEST as LONGEST_WAIT;
@@ -34,7 +35,9 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let route = request.extensions().get::<MatchedPath>().map_or("console", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
-    let limit = time_limit(&request, &route);
+    let waits = waits(&request, &route);
+    let limit = if waits { TIME_LIMIT + LONGEST_WAIT } else { TIME_LIMIT };
+    let reading = Reading::of(&mut request, waits);
     let api = route == mcp::PATH || request.uri().path().starts_with("/api/");
     let Edge { public_origins, hosts, .. } = &state.edge;
     if origin::came_over_https(request.headers(), public_origins) {
@@ -47,6 +50,9 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     };
     if let Some(bill) = bill {
         bill.settle(&response);
+    }
+    if let Some(reading) = reading {
+        response = reading.end_with(response);
     }
     let took = state.clock.now().since(begun);
     let status = response.status().as_u16();
@@ -76,12 +82,11 @@ fn known(method: &Method) -> &'static str {
     }
 }
 
-/// Returns how long a request may take: [`TIME_LIMIT`], and longer if it waits for a review or a run.
-fn time_limit(request: &Request, route: &str) -> Duration {
+/// Whether a request may wait for a review or a run, and so take longer than [`TIME_LIMIT`].
+fn waits(request: &Request, route: &str) -> bool {
     let query = request.uri().query().unwrap_or_default();
-    let waits = route == mcp::PATH
-        || [REVIEW, RUN].contains(&route) && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait");
-    if waits { TIME_LIMIT + LONGEST_WAIT } else { TIME_LIMIT }
+    route == mcp::PATH
+        || [REVIEW, RUN].contains(&route) && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait")
 }
 
 /// Aborts a handler that takes too long, with `503`. Its commit may still take effect.
@@ -115,12 +120,12 @@ mod tests {
 
     #[test]
     fn only_what_is_to_wait_may_take_as_long_as_it_is_to_wait() {
-        let limit = |path: &str, route: &str| time_limit(&Request::get(path).body(Body::empty()).unwrap(), route);
+        let waits = |path: &str, route: &str| waits(&Request::get(path).body(Body::empty()).unwrap(), route);
         let review = "/api/v1/reviews/01900000-0000-7000-8000-000000000001";
-        assert!(limit(&format!("{review}?wait=60s"), REVIEW) > LONGEST_WAIT);
-        assert!(limit("/api/v1/runs/01900000-0000-7000-8000-000000000002?wait=60s", RUN) > LONGEST_WAIT);
-        assert_eq!(limit(review, REVIEW), TIME_LIMIT);
-        assert_eq!(limit("/api/v1/runs?wait=60s", "/api/v1/runs"), TIME_LIMIT);
+        assert!(waits(&format!("{review}?wait=60s"), REVIEW));
+        assert!(waits("/api/v1/runs/01900000-0000-7000-8000-000000000002?wait=60s", RUN));
+        assert!(!waits(review, REVIEW));
+        assert!(!waits("/api/v1/runs?wait=60s", "/api/v1/runs"));
     }
 
     #[tokio::test]

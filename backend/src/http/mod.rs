@@ -29,6 +29,7 @@ mod openapi;
 mod origin;
 mod pagination;
 pub mod problem;
+mod reads;
 mod reviews;
 mod runs;
 mod session;
@@ -71,6 +72,7 @@ use crate::rate_limit::{Budgets, RateLimit};
 use crate::store::Store;
 use api::Api;
 use problem::Refused;
+use reads::ReadsAtOnce;
 use reviews::{ChecksAtOnce, Views};
 use wait::Waits;
 
@@ -97,6 +99,7 @@ pub struct AppParts {
     views: Views,
     waits: Waits,
     checks: ChecksAtOnce,
+    reads: ReadsAtOnce,
     callback_limit: RateLimit,
 }
 
@@ -157,6 +160,7 @@ impl AppState {
             views: Views::default(),
             waits: Waits::default(),
             checks: ChecksAtOnce::default(),
+            reads: ReadsAtOnce::default(),
             callback_limit: callbacks::limit(),
         }))
     }

@@ -1,0 +1,171 @@
+//! Limits for concurrent reads, per person and for all tokens of a person. A holder has a few reads answered at once;
+//! further ones wait in a line of the holder, and beyond its end they are refused with `429`. So the line of one holder
+//! delays nobody else, however many requests they send.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use axum::body::{Body, HttpBody as _};
+use axum::extract::Request;
+use axum::http::Method;
+use axum::http::request::Parts;
+use axum::response::Response;
+use futures::TryStreamExt as _;
+use parking_lot::Mutex;
+use shared::error::{Code, Problem};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::rate_limit::LimitHolder;
+
+/// The most reads of a holder that are answered at once.
+const AT_ONCE: usize = 16;
+/// The most reads of a holder that are answered or wait.
+const PLACES: usize = 256;
+/// The `Retry-After` of refused reads, in seconds.
+const TRY_AGAIN: u64 = 1;
+
+/// The lines of all holders.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ReadsAtOnce(Arc<Mutex<HashMap<LimitHolder, Arc<Line>>>>);
+
+/// The reads of one holder.
+#[derive(Debug)]
+struct Line {
+    places: Arc<Semaphore>,
+    answered: Arc<Semaphore>,
+}
+
+/// A read that is answered, until this is dropped.
+#[derive(Debug)]
+struct Turn {
+    _answered: OwnedSemaphorePermit,
+    _place: OwnedSemaphorePermit,
+    _stand: Stand,
+}
+
+/// Keeps the line of a holder. The last one removes it.
+#[derive(Debug)]
+struct Stand {
+    lines: ReadsAtOnce,
+    holder: LimitHolder,
+    line: Option<Arc<Line>>,
+}
+
+/// The turn of a request, as an extension of it. Empty until its caller is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reading(Arc<OnceLock<Turn>>);
+
+impl ReadsAtOnce {
+    /// Waits for the turn of a read of this holder; `429` if too many of theirs wait already. Does nothing for requests
+    /// that are not counted.
+    pub async fn admit(&self, parts: &Parts, holder: LimitHolder) -> Result<(), Problem> {
+        let reading = parts.extensions.get::<Reading>().filter(|reading| reading.0.get().is_none());
+        let Some(Reading(turn)) = reading else { return Ok(()) };
+        let _ = turn.set(self.turn(holder).await?);
+        Ok(())
+    }
+
+    async fn turn(&self, holder: LimitHolder) -> Result<Turn, Problem> {
+        let line = Arc::clone(self.0.lock().entry(holder.clone()).or_insert_with(|| Arc::new(Line::new())));
+        let (places, answered) = (Arc::clone(&line.places), Arc::clone(&line.answered));
+        let stand = Stand { lines: self.clone(), holder, line: Some(line) };
+        let place = places.try_acquire_owned().map_err(|_| {
+            let problem = Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) };
+            problem.detail(format!("{PLACES} of your requests are being answered already"))
+        })?;
+        let answered = answered.acquire_owned().await.map_err(|_closed| Problem::new(Code::Internal))?;
+        Ok(Turn { _answered: answered, _place: place, _stand: stand })
+    }
+}
+
+impl Line {
+    fn new() -> Self {
+        Self { places: Arc::new(Semaphore::new(PLACES)), answered: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        let mut lines = self.lines.0.lock();
+        self.line = None;
+        if lines.get(&self.holder).is_some_and(|line| Arc::strong_count(line) == 1) {
+            lines.remove(&self.holder);
+        }
+    }
+}
+
+impl Reading {
+    /// Has a request counted if it reads. One that waits for a review has a limit of its own, and would keep others of
+    /// its holder waiting.
+    pub fn of(request: &mut Request, waits: bool) -> Option<Self> {
+        if waits || !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return None;
+        }
+        let reading = Self::default();
+        request.extensions_mut().insert(reading.clone());
+        Some(reading)
+    }
+
+    /// Ends the turn with the response: at once if its size is known, and otherwise, as with exports, at its end.
+    pub fn end_with(self, response: Response) -> Response {
+        if self.0.get().is_none() || response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        response.map(|body| {
+            Body::from_stream(body.into_data_stream().inspect_ok(move |_| {
+                let _ = &self;
+            }))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{StreamExt as _, poll, stream};
+
+    use super::*;
+
+    fn person(name: &str) -> LimitHolder {
+        LimitHolder::Person(name.parse().unwrap())
+    }
+
+    #[tokio::test]
+    async fn reads_of_one_holder_wait_for_each_other_up_to_a_limit() {
+        let reads = ReadsAtOnce::default();
+        let mut turns: Vec<_> = (0..PLACES).map(|_| Box::pin(reads.turn(person("eve")))).collect();
+        let mut answered = Vec::new();
+        for turn in turns.drain(..AT_ONCE) {
+            answered.push(turn.await.unwrap());
+        }
+        for turn in &mut turns {
+            assert!(poll!(turn).is_pending());
+        }
+        let refused = reads.turn(person("eve")).await.unwrap_err();
+        assert_eq!((refused.code, refused.retry_after), (Code::TooManyRequests, Some(1)));
+        reads.turn(person("tom")).await.unwrap();
+        reads.turn(LimitHolder::TokensOf("eve".parse().unwrap())).await.unwrap();
+        answered.pop();
+        assert!(poll!(&mut turns[0]).is_ready(), "the next one takes the place");
+        drop((turns, answered));
+        assert!(reads.0.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_turn_lasts_until_the_response_is_sent() {
+        let reads = ReadsAtOnce::default();
+        let read = async || {
+            let reading = Reading::of(&mut Request::get("/").body(Body::empty()).unwrap(), false).unwrap();
+            reading.0.set(reads.turn(person("eve")).await.unwrap()).unwrap();
+            reading
+        };
+        let known = read().await.end_with(Response::new(Body::from("{}")));
+        assert!(reads.0.lock().is_empty());
+        assert_eq!(known.body().size_hint().exact(), Some(2));
+        let pages = Body::from_stream(stream::iter(["a", "b"].map(Ok::<_, std::io::Error>)));
+        let mut export = read().await.end_with(Response::new(pages)).into_body().into_data_stream();
+        export.next().await.unwrap().unwrap();
+        assert_eq!(reads.0.lock().len(), 1);
+        drop(export);
+        assert!(reads.0.lock().is_empty());
+    }
+}
