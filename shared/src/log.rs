@@ -283,7 +283,7 @@ impl Event {
 impl ReviewViewed {
     /// Creates the data of a view of this review, as it is.
     pub fn of(review: &Review) -> Self {
-        Self { title: review.title.clone(), revision: review.revision, digest: review.digest.clone() }
+        Self { title: review.title.clone(), revision: review.revision, digest: review.digest.clone(), token: false }
     }
 }
 

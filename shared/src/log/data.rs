@@ -322,6 +322,9 @@ data! {
         revision: u32,
         /// The digest of that revision.
         digest: String,
+        /// Whether a token of the person read it, which does not mean that they saw it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        token: bool,
     }
 
     /// A guardrail found something.

@@ -1,16 +1,18 @@
-//! Views of reviews: the audit log records the first view of each person for each revision.
+//! Views of reviews: the audit log records the first view of each person for each revision, and apart from it the first
+//! one by their tokens: what a program reads, its person may never have seen.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use shared::access::{Act, access};
-use shared::id::{ReviewId, Username};
+use shared::id::ReviewId;
 use shared::log::ReviewViewed;
 use shared::review::Review;
 
 use crate::engine::Input;
 use crate::http::Caller;
+use crate::rate_limit::LimitHolder;
 use crate::store::{Change, IdempotencyKey, Operation};
 
 /// The number of views at which the memory is cleared. The store recognises the repetitions that follow.
@@ -18,13 +20,13 @@ const REMEMBERED: usize = 10_000;
 /// How long a response waits for the view to be recorded.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The views that this process has recorded recently: the person, the review and its revision.
+/// The views that this process has recorded recently: the person or their tokens, the review and its revision.
 #[derive(Debug, Default)]
-pub(in crate::http) struct Views(Mutex<HashSet<(Username, ReviewId, u32)>>);
+pub(in crate::http) struct Views(Mutex<HashSet<(LimitHolder, ReviewId, u32)>>);
 
 impl Views {
     /// Remembers a view, and returns whether it was not remembered before.
-    fn is_first_look(&self, look: (Username, ReviewId, u32)) -> bool {
+    fn is_first_look(&self, look: (LimitHolder, ReviewId, u32)) -> bool {
         let mut looks = self.0.lock();
         if looks.len() >= REMEMBERED {
             looks.clear();
@@ -33,26 +35,26 @@ impl Views {
     }
 
     /// Forgets a view that could not be recorded, so that the next one is recorded instead.
-    fn forget(&self, look: &(Username, ReviewId, u32)) {
+    fn forget(&self, look: &(LimitHolder, ReviewId, u32)) {
         self.0.lock().remove(look);
     }
 }
 
-/// Records that a person who may decide a pending review has opened it, as it was read for them. Errors are only
+/// Records that a person who may decide a pending review, or a token of theirs, has opened it, as it was read for them. Errors are only
 /// logged. The idempotency key ensures that each view is recorded once across servers and restarts.
 pub(super) async fn record(caller: &Caller, review: &Review) {
     let principal = caller.principal();
     let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();
-    let look = (principal.username.clone(), review.id, review.revision);
+    let look = (LimitHolder::of(principal), review.id, review.revision);
     if !counts || !caller.state.views.is_first_look(look.clone()) {
         return;
     }
     let key = IdempotencyKey {
-        scope: format!("{} VIEW", principal.username),
+        scope: format!("{} {}", principal.username, if principal.token { "VIEW BY TOKEN" } else { "VIEW" }),
         key: format!("{}:{}", review.id, review.revision),
         body: [0; 32],
     };
-    let seen = Some(ReviewViewed::of(review));
+    let seen = Some(ReviewViewed { token: principal.token, ..ReviewViewed::of(review) });
     let input = Box::new(Input::View { review: review.id, by: principal.clone(), seen });
     let operation = Operation::Review { review: review.id, input };
     let change = Change { by: Some(caller.identity.actor()), key: Some(key), operation };

@@ -1,4 +1,5 @@
-//! Tests that tokens have rights only through roles, never through the name of their creator alone.
+//! Tests that tokens have rights only through roles, never through the name of their creator alone, and that views of
+//! reviews are recorded for whom they were.
 
 use axum::body::Body;
 use axum::http::header;
@@ -142,4 +143,23 @@ async fn who_opened_a_review_is_for_the_audit_and_for_themselves() {
     for (client, seen) in [(&ana, 1), (&tom, 0), (&dev, 0), (&admin, 1)] {
         assert_eq!(views(client.get("/api/v1/log?limit=200").await.expect(200)), seen);
     }
+}
+
+#[tokio::test]
+async fn what_a_token_reads_is_not_what_its_person_has_seen() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    dev.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    dev.post("/api/v1/runs", &json!({ "flow": "ask", "input": {} })).await.expect(201);
+    let review = ana.get("/api/v1/reviews").await.expect(200)["items"][0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/api/v1/reviews/{review}");
+    let program = program(&ana, &["reviewer"]).await;
+    for _ in 0..2 {
+        program.call("GET", &path, None, "").await.expect(200);
+        ana.get(&path).await.expect(200);
+    }
+    let log = ana.get("/api/v1/log?limit=200").await.expect(200);
+    let views = log["items"].as_array().unwrap().iter().filter(|entry| entry["kind"] == "review.viewed");
+    assert_eq!(views.map(|entry| &entry["data"]["token"]).collect::<Vec<_>>(), [&json!(true), &Value::Null]);
 }
