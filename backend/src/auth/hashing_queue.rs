@@ -15,6 +15,8 @@ use crate::client_address::Network;
 const AT_ONCE: usize = 2;
 /// The maximum number of attempts in the line of a network, which many people may share.
 const PLACES_OF_NETWORK: usize = 32;
+/// The maximum number of networks in the line of a site, each of which has a line of its own.
+const PLACES_OF_SITE: usize = 64;
 /// The maximum number of attempts in the line of a person.
 const PLACES_OF_PERSON: usize = 8;
 
@@ -100,8 +102,7 @@ impl HashingQueue {
     fn line(&self, origin: &Origin) -> Arc<Line> {
         let places = match origin {
             Origin::Network(_) => PLACES_OF_NETWORK,
-            // Its networks have as many as they have places, one each.
-            Origin::Site(_) => Semaphore::MAX_PERMITS,
+            Origin::Site(_) => PLACES_OF_SITE,
             Origin::Person(_) => PLACES_OF_PERSON,
         };
         let line = || Line { room: Arc::new(Semaphore::new(places)), first: Arc::new(Semaphore::new(1)) };
@@ -178,11 +179,12 @@ mod tests {
     async fn the_networks_of_a_site_wait_behind_each_other() {
         let queue = Arc::new(HashingQueue::new());
         let held = Arc::clone(&queue.free).acquire_many_owned(2).await.unwrap();
-        let networks: Vec<_> = (0..50).map(|n| network(&format!("2001:db8:1:{n:x}::1"))).collect();
+        let networks: Vec<_> = (0..PLACES_OF_SITE).map(|n| network(&format!("2001:db8:1:{n:x}::1"))).collect();
         let mut attempts: Vec<_> = networks.into_iter().map(|each| Box::pin(queue.turn(Some(each)))).collect();
         for attempt in &mut attempts {
             assert!(futures::poll!(attempt).is_pending());
         }
+        assert!(queue.turn(Some(network("2001:db8:1:ffff::1"))).await.is_err(), "the line of a site has an end");
         let other = queue.turn(Some(network("2001:db8:2::1")));
         tokio::pin!(other);
         assert!(futures::poll!(&mut other).is_pending());
