@@ -1,5 +1,6 @@
 //! Time, ids and randomness, injected: nothing else in the server reads a clock or a source of randomness.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,6 +15,10 @@ pub trait Clock: Send + Sync + 'static {
     fn uptime(&self) -> Duration;
     /// Returns sixteen random bytes that nobody can guess.
     fn random(&self) -> [u8; 16];
+    /// How far the clock is moved from the machine's, in microseconds. `None` if it cannot be moved.
+    fn offset(&self) -> Option<&AtomicI64> {
+        None
+    }
 }
 
 /// A shared clock.
@@ -36,6 +41,37 @@ impl Clock for SystemClock {
 
     fn random(&self) -> [u8; 16] {
         rand::random()
+    }
+}
+
+/// The clock of a server: the machine's, which can be moved onto that of a database that several servers share.
+pub struct ServerClock {
+    machine: SharedClock,
+    offset: AtomicI64,
+}
+
+impl ServerClock {
+    /// Creates a clock that shows the time of `machine` until it is moved.
+    pub fn new(machine: SharedClock) -> Self {
+        Self { machine, offset: AtomicI64::new(0) }
+    }
+}
+
+impl Clock for ServerClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.machine.now().0.saturating_add(self.offset.load(Ordering::Acquire)))
+    }
+
+    fn uptime(&self) -> Duration {
+        self.machine.uptime()
+    }
+
+    fn random(&self) -> [u8; 16] {
+        self.machine.random()
+    }
+
+    fn offset(&self) -> Option<&AtomicI64> {
+        Some(&self.offset)
     }
 }
 

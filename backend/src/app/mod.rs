@@ -28,7 +28,7 @@ use crate::archive::{self, Archiver};
 use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
 use crate::background::BackgroundTask;
-use crate::clock::{SharedClock, SystemClock};
+use crate::clock::{ServerClock, SharedClock, SystemClock};
 use crate::config::{Settings, SettingsFile, Storage};
 use crate::erasure::Eraser;
 use crate::handler::{CallbackKey, CallbackUrl};
@@ -64,9 +64,9 @@ pub struct App {
     server: Server,
 }
 
-/// Returns the clock of the machine.
+/// Returns the clock of the machine, which a store on PostgreSQL moves onto the database's.
 pub fn system_clock() -> SharedClock {
-    Arc::new(SystemClock)
+    Arc::new(ServerClock::new(Arc::new(SystemClock)))
 }
 
 /// Opens the database for reading, for commands that need no more.

@@ -6,7 +6,7 @@
 //! `attempt` and `owner`. Every claim raises `attempt`, so an outcome names exactly one claim, and is refused once
 //! another server has claimed the row. Leases use the clock of the database; SQLite has none, so its leases use the
 //! injected clock. Timers, which the engine judges by the server's clock, are ready only when they are on both clocks
-//! ([`Readiness`]).
+//! ([`Readiness`]), which differ by what a measurement cannot tell (`database_clock`), or while one of them was set.
 //!
 //! Handling failures is not part of this module, because it differs on purpose. A failed task is an input for its run,
 //! whose retry policy sets the task's next time in the same commit. A failed delivery belongs to no run: its sender
@@ -102,7 +102,7 @@ impl NextReady {
 }
 
 /// The SQL for the present time in PostgreSQL, in microseconds.
-const POSTGRES_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+pub(super) const POSTGRES_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 /// The clock by which a row is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,7 @@ mod commit_error;
 mod compact_review;
 mod consumer;
 pub(crate) mod cursor;
+mod database_clock;
 mod db;
 mod deliveries;
 mod delivery_kind;
@@ -135,7 +136,7 @@ use db::Db;
 pub struct Options {
     /// The URL: `sqlite:<path>` or `postgres://…`.
     pub url: String,
-    /// The clock for commits.
+    /// The clock for commits. One that can be moved is moved onto PostgreSQL's.
     pub clock: SharedClock,
     /// The number of connections for reading.
     pub readers: u32,
@@ -263,6 +264,7 @@ impl Store {
     /// Opens the database. If it is opened for writing, migrates it to this version and starts the writers.
     pub async fn open(options: Options) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
+        database_clock::correct(&db, &*options.clock).await?;
         if options.access == OpenMode::Write {
             backfill::all(&db).await?;
         }
@@ -302,7 +304,9 @@ impl Store {
             tasks.spawn(watched("writer", writer));
         }
         tasks.spawn(watched("watch for commits", change_signal::run(Arc::clone(&inner)).boxed()));
-        if !inner.db.is_postgres() {
+        if inner.db.is_postgres() {
+            tasks.spawn(watched("clock of the database", database_clock::run(Arc::clone(&inner)).boxed()));
+        } else {
             tasks.spawn(watched("checkpoint", checkpoint::run(Arc::clone(&inner)).boxed()));
         }
         if options.index_log {

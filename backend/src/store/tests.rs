@@ -2,6 +2,7 @@
 
 mod acts;
 mod calls;
+mod clocks;
 mod decisions;
 mod deliveries;
 mod deputies;
