@@ -75,6 +75,9 @@ impl<'a> CallerVisibility<'a> {
             Audience::Viewer(review, actor) => Ok(self.by_me(actor) && self.review(review).await?),
             Audience::Review(review) => self.review(review).await,
             Audience::Run(run) => self.run(run).await,
+            Audience::Feedback(run, by) => {
+                Ok(access(self.caller, Act::SeeFeedback(by)).is_allowed() && self.run(run).await?)
+            }
             Audience::Actor(actor) => Ok(self.by_me(actor)),
         }
     }

@@ -86,6 +86,8 @@ pub(super) enum Viewers {
     Viewer(Arc<Review>, Option<Username>),
     /// Those who may see this run.
     Run(Arc<RunVisibility>),
+    /// Of those who may see this run, those who may see feedback of this person.
+    Feedback(Arc<RunVisibility>, Option<Username>),
     /// The actor, and admins.
     Actor(Option<Username>),
     /// Nobody: the review or run no longer exists, or cannot be read.
@@ -101,6 +103,7 @@ impl Viewers {
             Viewers::Review(review) => may(Act::SeeReview(review)),
             Viewers::Viewer(review, actor) => may(Act::SeeEntryBy(actor.as_ref())) && may(Act::SeeReview(review)),
             Viewers::Run(run) => run.is_seen_by(principal),
+            Viewers::Feedback(run, by) => may(Act::SeeFeedback(by.as_ref())) && run.is_seen_by(principal),
             Viewers::Actor(actor) => may(Act::SeeEntryBy(actor.as_ref())),
             Viewers::Nobody => false,
         }
@@ -175,6 +178,9 @@ impl VisibilityCache {
                 review.map_or(Viewers::Nobody, |review| Viewers::Viewer(review, actor.cloned()))
             }
             Audience::Run(id) => self.of(id).await?.map_or(Viewers::Nobody, Viewers::Run),
+            Audience::Feedback(id, by) => {
+                self.of(id).await?.map_or(Viewers::Nobody, |run| Viewers::Feedback(run, by.cloned()))
+            }
             Audience::Actor(actor) => Viewers::Actor(actor.cloned()),
         })
     }

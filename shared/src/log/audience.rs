@@ -15,6 +15,8 @@ pub enum Audience<'a> {
     Viewer(ReviewId, Option<&'a Username>),
     /// Those who may see this run.
     Run(RunId),
+    /// Of those who may see this run, those who may see feedback of the actor.
+    Feedback(RunId, Option<&'a Username>),
     /// The actor, and admins.
     Actor(Option<&'a Username>),
 }
@@ -28,6 +30,7 @@ impl Event {
             (EntryKind::FlowSaved, ..) => Audience::Flows,
             (EntryKind::ReviewViewed, Some(review), _) => Audience::Viewer(review, actor),
             (_, Some(review), _) => Audience::Review(review),
+            (EntryKind::FeedbackGiven, None, Some(run)) => Audience::Feedback(run, actor),
             (_, None, Some(run)) => Audience::Run(run),
             (_, None, None) => Audience::Actor(actor),
         }

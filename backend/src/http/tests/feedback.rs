@@ -128,4 +128,10 @@ async fn who_may_see_a_run_may_say_how_its_agents_worked_and_sees_what_they_said
         let page = client.get("/api/v1/feedback").await.expect(200);
         assert_eq!(page["items"].as_array().unwrap().len(), count);
     }
+    // The log shows the same feedback as the list.
+    for (client, count) in [(&ana, 1), (&dev, 2)] {
+        let log = client.get(&format!("/api/v1/log?run={run}&limit=200")).await.expect(200);
+        let entries = log["items"].as_array().unwrap();
+        assert_eq!(entries.iter().filter(|entry| entry["kind"] == "feedback.given").count(), count);
+    }
 }
