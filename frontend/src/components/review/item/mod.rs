@@ -53,15 +53,11 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         key.with_value(|key| earlier::value(key, &now, read.as_deref(), round.as_deref()))
     });
     let OpenTab { tab, chosen } = use_tab(pane, item, ItemStates { may_edit, over, edited, before, mistakes });
-    let kind = match content_type {
-        ContentType::Markdown => "markdown",
-        ContentType::Text => "text",
-        ContentType::Code => "code",
-        ContentType::Json => item.with_value(|item| if item.value.is_number() { "number" } else { "data" }),
-        ContentType::Table => "table",
-        ContentType::Image => "picture",
+    let kind = item.with_value(kind);
+    let kind = move || {
+        let says = [kind, may_edit.get().then_some("you may edit")];
+        says.into_iter().flatten().collect::<Vec<_>>().join(", ")
     };
-    let kind = move || if may_edit.get() { format!("{kind}, you may edit") } else { kind.to_owned() };
     let single = move || !may_edit.get() && edited.with(Option::is_none) && before.with(Option::is_none);
     let name = item.with_value(|item| item.label.clone().unwrap_or_else(|| item.key.clone()));
     let panel_name = name.clone();
@@ -137,5 +133,41 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
             <GuardrailNotes pane=pane place=NotePlace::Key(key.get_value()) />
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{inert_code(&text)}</p> }).collect_view()}
         </section>
+    }
+}
+
+/// The kind of an item, where it says something: a plain text is one in sight, and a name may say it already.
+fn kind(item: &Item) -> Option<&'static str> {
+    let kind = match item.content_type {
+        ContentType::Markdown => "markdown",
+        ContentType::Text => return None,
+        ContentType::Code => "code",
+        ContentType::Json if item.value.is_number() => "number",
+        ContentType::Json => "data",
+        ContentType::Table => "table",
+        ContentType::Image => "picture",
+    };
+    let name = item.label.as_deref().unwrap_or(&item.key);
+    (!name.trim().eq_ignore_ascii_case(kind)).then_some(kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_kind_is_said_only_where_the_name_does_not_say_it() {
+        let said = |key: &str, label: Option<&str>, content_type: &str| {
+            let item =
+                json!({ "key": key, "label": label, "content_type": content_type, "value": "x", "editable": true });
+            kind(&serde_json::from_value(item).unwrap())
+        };
+        assert_eq!(said("text", Some("Text"), "text"), None);
+        assert_eq!(said("article", None, "text"), None);
+        assert_eq!(said("code", None, "code"), None);
+        assert_eq!(said("patch", Some("Code"), "code"), None);
+        assert_eq!(said("patch", None, "code"), Some("code"));
     }
 }
