@@ -16,13 +16,12 @@ use super::http::Api;
 use super::live::Live;
 use super::paint::after_paint;
 use crate::state::inbox::{Inbox, PAGE, PAGES};
+use crate::state::saved_views::FIRST;
 
 /// The shortest time between two counts, in milliseconds.
 const COUNT_EVERY: f64 = 3000.0;
 /// The pause after a count, as a multiple of its duration, to spare slow servers.
 const COUNT_SHARE: f64 = 20.0;
-/// The number of rows to request before the socket is open: those in sight. `index.html` requests as many.
-const FIRST: u32 = 20;
 /// How long changes that only the server knows are collected before the list is reloaded, in milliseconds.
 const GATHER: u32 = 4000;
 

@@ -9,7 +9,7 @@ use super::GlobalSignal;
 use super::http::Api;
 use super::session::Session;
 use super::storage;
-use crate::state::saved_views::storage_key;
+use crate::state::saved_views::{FIRST_QUERY, first_query, storage_key};
 
 /// The saved views. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -79,6 +79,10 @@ impl SavedViews {
             // Nothing stays of a person who has logged out meanwhile.
             if untrack(move || self.me()).as_ref() == Some(&owner) {
                 storage::write(&storage_key(&owner), &views);
+                match first_query(&views.views) {
+                    Some(query) => drop(storage::write_text(FIRST_QUERY, &query)),
+                    None => storage::remove(FIRST_QUERY),
+                }
             }
             self.loaded.set(Some((owner, views)));
         }

@@ -265,6 +265,7 @@ impl Workspace {
                 }
             }
             storage::remove(&saved_views::storage_key(&owner));
+            storage::remove(saved_views::FIRST_QUERY);
         }
     }
 

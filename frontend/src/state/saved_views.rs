@@ -1,12 +1,28 @@
 //! The saved views of the inbox, while a person changes them.
 
+use shared::client::query_string;
 use shared::id::Username;
-use shared::inbox::ReviewQuery;
+use shared::inbox::{ReviewOrder, ReviewQuery};
 use shared::view::{MAX_VIEW_NAME, MAX_VIEWS, View};
 
 /// The key under which the browser stores a person's views.
 pub fn storage_key(owner: &Username) -> String {
     format!("countersign.views.{owner}")
+}
+
+/// The key under which the browser stores the [`first_query`] of the person who used it last: `index.html` reads it
+/// before anybody knows who is logged in.
+pub const FIRST_QUERY: &str = "countersign.first-query";
+
+/// The number of rows to request before the socket is open: those in sight. `index.html` requests as many.
+pub const FIRST: u32 = 20;
+
+/// The query with which the list of the default view is first requested; `None` without a default view:
+/// `index.html` has the query of all reviews.
+pub fn first_query(views: &[View]) -> Option<String> {
+    let filter = default_filter(views)?.clone();
+    let query = query_string(&ReviewQuery { order: Some(ReviewOrder::Urgency), limit: Some(FIRST), ..filter });
+    Some(query.trim_start_matches('?').to_owned())
 }
 
 /// Adds a view at the end; fails with what is wrong with it. As the default, it takes the place of the one before.
@@ -71,6 +87,19 @@ mod tests {
         let many: Vec<View> =
             (0..MAX_VIEWS).map(|number| View { name: number.to_string(), ..View::default() }).collect();
         assert!(with(&many, "One more", &filter("c"), false).is_err());
+    }
+
+    #[test]
+    fn the_first_request_is_that_of_the_default_view() {
+        let page = include_str!("../../index.html");
+        let all = [View { default: true, ..View::default() }];
+        for part in [first_query(&all).unwrap().as_str(), FIRST_QUERY] {
+            assert!(page.contains(&format!("\"{part}\"")), "{part}");
+        }
+        let views = with(&with(&[], "Mine", &filter("a"), true).unwrap(), "Other", &filter("b"), false).unwrap();
+        let query = first_query(&views).unwrap();
+        assert!(query.contains("q=a") && !query.contains("q=b"), "{query}");
+        assert_eq!(first_query(&with(&[], "Mine", &filter("a"), false).unwrap()), None);
     }
 
     #[test]
