@@ -320,3 +320,33 @@ async fn on_a_phone_escape_closes_a_form_or_a_menu_and_not_the_review_below() ->
     browser.quit().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_that_cannot_be_read_stays_as_typed_and_the_value_before_it_is_not_sent() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let fields = json!({ "type": "object", "properties": { "reason": { "type": "string", "title": "Reason" } } });
+    offer(&server, &review, &json!([{ "id": "pay", "kind": "accept", "label": "Pay it", "fields": fields }]));
+    let driver = &browser.driver;
+    driver.refresh().await?;
+    button(driver, "Pay it…").click().await?;
+    button(driver, "JSON").click().await?;
+    let text = || locate(driver, By::Css(".option-form textarea"));
+    text().send_keys(Key::Control + "a").await?;
+    text().send_keys("{ \"reason\": \"As agreed").await?;
+    let kept = "return Object.values(localStorage).some(draft => draft.includes('As agreed'))";
+    eventually("the text is kept", async || {
+        driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
+    })
+    .await;
+    driver.refresh().await?;
+    eventually("the text is there again", async || {
+        (text().value().await.ok()?.as_deref() == Some("{ \"reason\": \"As agreed")).then_some(())
+    })
+    .await;
+    wait_for_text(driver, "Not valid JSON").await;
+    button(driver, "Pay it").click().await?;
+    wait_for_text(driver, "Nothing was sent.").await;
+    assert!(ana.review(review.id).await.expect("it is there").is_pending());
+    browser.quit().await;
+    Ok(())
+}

@@ -17,17 +17,20 @@ pub struct DraftForm {
     pub sound: RwSignal<bool>,
     /// The first mistake in the form; `None` if there is none.
     pub flaw: RwSignal<Option<String>>,
+    /// The text that was typed as JSON and cannot be read, which the draft keeps too.
+    pub unread: RwSignal<Option<String>>,
 }
 
 impl Pane {
-    /// Creates a form for the part of the draft that `read` returns and `write` sets. A mistake in it prevents every
-    /// decision.
+    /// Creates a form for the part of the draft that `read` returns and `write` sets; `place` is the place under
+    /// which the draft keeps text that is not JSON. A mistake in the form prevents every decision.
     pub fn form(
         self,
+        place: &str,
         read: impl Fn(&Draft) -> Value + 'static,
         write: impl Fn(&mut Draft, Value) + 'static,
     ) -> DraftForm {
-        let form = self.draft_form(read, write);
+        let form = self.draft_form(place, read, write);
         self.watch(move || form.flaw.get());
         form
     }
@@ -36,25 +39,28 @@ impl Pane {
     /// edits, and only if the value was changed: an unchanged proposal is not sent.
     pub fn edit_form(
         self,
+        place: &str,
         proposed: Value,
         read: impl Fn(&Draft) -> Value + 'static,
         write: impl Fn(&mut Draft, Value) + 'static,
     ) -> DraftForm {
-        let form = self.draft_form(read, write);
-        let DraftForm { value, sound, flaw } = form;
+        let form = self.draft_form(place, read, write);
+        let DraftForm { value, sound, flaw, .. } = form;
         self.watch_edit(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != proposed)));
         form
     }
 
     fn draft_form(
         self,
+        place: &str,
         read: impl Fn(&Draft) -> Value + 'static,
         write: impl Fn(&mut Draft, Value) + 'static,
     ) -> DraftForm {
         let read = Rc::new(read);
         let own = Rc::clone(&read);
         let value = RwSignal::new(read(&self.workspace.draft_now(self.id)));
-        let form = DraftForm { value, sound: RwSignal::new(true), flaw: RwSignal::new(None) };
+        let unread = self.keep_unread(place.to_owned());
+        let form = DraftForm { value, sound: RwSignal::new(true), flaw: RwSignal::new(None), unread };
         let DraftForm { value, sound, .. } = form;
         // The last known value in the draft. While a text is typed that the value cannot hold, the form is ahead of it.
         let known = StoredValue::new(value.get_untracked());
@@ -84,5 +90,25 @@ impl Pane {
             }
         });
         form
+    }
+
+    /// The text of the form at `place` that is not JSON, which is written to the draft and taken over from other tabs.
+    fn keep_unread(self, place: String) -> RwSignal<Option<String>> {
+        let place = StoredValue::new(place);
+        let kept = move || place.with_value(|place| self.workspace.draft_now(self.id).unread.get(place).cloned());
+        let unread = RwSignal::new(kept());
+        Effect::new(move |previous: Option<()>| {
+            let now = unread.get();
+            if previous.is_some() && now != kept() {
+                let write = |draft: &mut Draft| place.with_value(|place| draft.set_unread(place, now));
+                self.workspace.write(&self.review.get_untracked(), write);
+            }
+        });
+        self.workspace.on_taken_over(move || {
+            if unread.with_untracked(|unread| *unread != kept()) {
+                unread.set(kept());
+            }
+        });
+        unread
     }
 }

@@ -10,6 +10,7 @@ use crate::components::autosize::grow_once_shown;
 use crate::components::focus::focus_on;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
+use crate::state::verdict::METADATA;
 
 /// A selector for the text field.
 pub const NOTE: &str = ".say textarea";
@@ -60,7 +61,8 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
 #[component]
 fn Metadata(pane: Pane) -> impl IntoView {
     let of_run = pane.review.with_untracked(|review| review.run_id.is_some());
-    let DraftForm { value, sound, flaw } = pane.form(
+    let DraftForm { value, sound, flaw, unread } = pane.form(
+        METADATA,
         |draft| Value::Object(draft.metadata.clone()),
         |draft, value| {
             if let Value::Object(metadata) = value {
@@ -69,15 +71,16 @@ fn Metadata(pane: Pane) -> impl IntoView {
         },
     );
     // It stays open if it has content, and while its content is being deleted.
-    let opened =
-        Memo::new(move |before: Option<&bool>| before == Some(&true) || value.with(|value| *value != json!({})));
+    let opened = Memo::new(move |before: Option<&bool>| {
+        before == Some(&true) || value.with(|value| *value != json!({})) || unread.with(Option::is_some)
+    });
     let mistakes = Signal::derive(move || pane.mistakes.get());
     of_run.then(|| {
         view! {
             <details class="fold metadata" open=opened>
                 <summary>"Details for later steps"</summary>
                 <p class="hint">"An object, such as {\"ticket\": 42}. It is kept in the run's context."</p>
-                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base="/metadata" label="Details" sound=sound flaw=flaw />
+                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base=METADATA label="Details" sound flaw unread />
             </details>
         }
     })

@@ -9,7 +9,7 @@ use super::pane::Pane;
 use crate::components::focus::{FIELD, focus_on};
 use crate::components::inert::{inert, named};
 use crate::components::schema_form::SchemaForm;
-use crate::state::option_fields::PLACE;
+use crate::state::option_fields::{PLACE, unread_place};
 use crate::state::schema::initial;
 use crate::state::verdict::Intent;
 
@@ -53,7 +53,8 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let untouched = initial(&schema);
     let starts = untouched.clone();
     let (of, own) = (id.clone(), id.clone());
-    let DraftForm { value, sound, flaw } = pane.form(
+    let DraftForm { value, sound, flaw, unread } = pane.form(
+        &unread_place(&id),
         move |draft| draft.fields.get(&of).map_or_else(|| starts.clone(), |fields| Value::Object(fields.clone())),
         move |draft, value| match value {
             value if value == untouched => draft.fill(&own, None),
@@ -85,7 +86,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
                 errors=mistakes
                 base=PLACE
                 label=name
-                sound=sound flaw=flaw
+                sound flaw unread
             />
         </section>
     }

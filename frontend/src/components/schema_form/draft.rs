@@ -213,6 +213,12 @@ impl FieldDraft {
         }
     }
 
+    /// The text of a form that is one field of JSON, if it cannot be read.
+    pub fn not_json(&self) -> Option<String> {
+        let (Content::Text(text), Kind::Json { .. }) = (&self.content, &self.shape.kind) else { return None };
+        Some(text.get()).filter(|text| !text.is_empty() && self.parse(text).is_err())
+    }
+
     /// Whether the value is what stands in the field: no text is typed that it cannot hold.
     pub fn is_sound(&self) -> bool {
         match &self.content {

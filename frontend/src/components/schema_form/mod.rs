@@ -48,17 +48,20 @@ pub fn SchemaForm(
     /// Set to the first mistake in the form.
     #[prop(optional, into)]
     flaw: Option<RwSignal<Option<String>>>,
+    /// The text that is not JSON, if any: the form begins with it, and sets it.
+    #[prop(optional, into)]
+    unread: Option<RwSignal<Option<String>>>,
 ) -> impl IntoView {
     // A value that is not an object already cannot become one here.
     let is_object =
         schema.get("type").is_some_and(|declared| declared == "object") && value.with_untracked(Value::is_object);
     // Fields for so many values would block the browser for seconds; one text does not.
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
-        return view! { <JsonAlone value errors base sound flaw object=is_object/> }.into_any();
+        return view! { <JsonAlone value errors base sound flaw unread object=is_object/> }.into_any();
     }
     let draft = RwSignal::new(value.with_untracked(|value| FieldDraft::new(&schema, value)));
     let read = Memo::new(move |_| draft.with(|draft| draft.read().unwrap_or(Value::Null)));
-    let raw = RwSignal::new(None::<String>);
+    let raw = RwSignal::new(unread.and_then(|unread| unread.get_untracked()));
     let raw_mistake = mistake_in(raw, is_object);
 
     Effect::new(move |_| {
@@ -75,6 +78,11 @@ pub fn SchemaForm(
         }
     });
     follow(raw, value, is_object);
+    if let Some(unread) = unread {
+        let of_field = move || draft.with(FieldDraft::not_json);
+        let typed = Memo::new(move |_| raw.get().filter(|_| raw_mistake.with(Option::is_some)).or_else(of_field));
+        keep_unread(unread, typed, raw);
+    }
     if let Some(sound) = sound {
         Effect::new(move |_| sound.set(raw_mistake.with(Option::is_none) && draft.with(FieldDraft::is_sound)));
     }
@@ -135,11 +143,16 @@ fn JsonAlone(
     base: String,
     sound: Option<RwSignal<bool>>,
     flaw: Option<RwSignal<Option<String>>>,
+    unread: Option<RwSignal<Option<String>>>,
     object: bool,
 ) -> impl IntoView {
-    let raw = RwSignal::new(Some(value.with_untracked(pretty)));
+    let kept = unread.and_then(|unread| unread.get_untracked());
+    let raw = RwSignal::new(Some(kept.unwrap_or_else(|| value.with_untracked(pretty))));
     follow(raw, value, object);
     let mistake = mistake_in(raw, object);
+    if let Some(unread) = unread {
+        keep_unread(unread, Memo::new(move |_| raw.get().filter(|_| mistake.with(Option::is_some))), raw);
+    }
     if let Some(sound) = sound {
         Effect::new(move |_| sound.set(mistake.with(Option::is_none)));
     }
@@ -203,6 +216,22 @@ fn follow(raw: RwSignal<Option<String>>, value: RwSignal<Value>, object: bool) {
         let says = raw.with_untracked(|raw| parse_json(raw.as_deref()?, object).ok());
         if says.is_some_and(|says| says != now) {
             raw.set(Some(pretty(&now)));
+        }
+    });
+}
+
+/// Keeps the text `typed` that is not JSON in `unread`, and shows one that comes from elsewhere.
+fn keep_unread(unread: RwSignal<Option<String>>, typed: Memo<Option<String>>, raw: RwSignal<Option<String>>) {
+    Effect::new(move |_| {
+        let typed = typed.get();
+        if unread.with_untracked(|unread| *unread != typed) {
+            unread.set(typed);
+        }
+    });
+    Effect::new(move |_| {
+        let unread = unread.get();
+        if unread.is_some() && typed.with_untracked(|typed| *typed != unread) {
+            raw.set(unread);
         }
     });
 }

@@ -1,6 +1,7 @@
 //! The content of a review's draft: the choice for each action, and the edited values.
 
 use shared::definition::{ActionKind, AlternativeChoice};
+use shared::error::pointer;
 use shared::grant::GrantScope;
 use shared::review::{Action, Review};
 
@@ -19,8 +20,16 @@ pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
     }
 }
 
-/// Whether the draft has arguments that differ from the requested ones.
+/// The place of the arguments of an action in a decision, as a JSON pointer.
+pub fn arguments_place(action: &str) -> String {
+    pointer(["verdict", "decisions", action, "arguments"])
+}
+
+/// Whether the draft has arguments that differ from the requested ones, or a text of them that cannot be read.
 pub fn is_edited(action: &Action, draft: &Draft) -> bool {
+    if draft.unread.contains_key(&arguments_place(&action.id)) {
+        return true;
+    }
     let own = draft.actions.get(&action.id).and_then(|own| own.arguments.as_ref());
     own.is_some_and(|arguments| *arguments != action.arguments)
 }

@@ -46,6 +46,9 @@ pub struct Draft {
     pub metadata: JsonMap,
     /// A comment for the other reviewers, which is sent separately.
     pub comment: String,
+    /// Texts that were typed as JSON and cannot be read, by the place of their form. The values beside them are older,
+    /// so nothing is sent of a form that has one.
+    pub unread: BTreeMap<String, String>,
 }
 
 /// An edited definition of one version of a flow.
@@ -138,6 +141,7 @@ impl Draft {
             && self.fields.is_empty()
             && self.metadata.is_empty()
             && self.comment.trim().is_empty()
+            && self.unread.is_empty()
             && self.actions.values().all(|a| *a == ActionDraft::default())
     }
 
@@ -173,6 +177,14 @@ impl Draft {
         }
     }
 
+    /// Sets the text of the form at `place` that is not JSON, or removes it.
+    pub fn set_unread(&mut self, place: &str, text: Option<String>) {
+        match text {
+            Some(text) => drop(self.unread.insert(place.to_owned(), text)),
+            None => drop(self.unread.remove(place)),
+        }
+    }
+
     /// Sets the values of an option's form, which may be empty. `None`: the form is untouched, so its defaults are
     /// sent.
     pub fn fill(&mut self, option: &str, fields: Option<JsonMap>) {
@@ -203,6 +215,7 @@ impl Draft {
         for (name, more) in more.chain([("metadata", &self.metadata)]).filter(|(_, more)| !more.is_empty()) {
             parts.push(format!("{name}:\n{}", super::diffs::text_of(&Value::Object(more.clone()))));
         }
+        parts.extend(self.unread.values().cloned());
         if !self.comment.trim().is_empty() {
             parts.push(format!("comment: {}", self.comment.trim()));
         }

@@ -191,3 +191,15 @@ fn a_form_that_was_emptied_is_not_untouched() {
     draft.fill("later", None);
     assert!(draft.is_empty());
 }
+
+#[test]
+fn text_that_is_not_json_is_a_draft_until_it_is_mended_or_discarded() {
+    let (mut drafts, review) = (Drafts::default(), on(1, "Hello"));
+    drafts.change(&review, Timestamp(1), |draft| draft.set_unread("/metadata", Some("{".into())));
+    let kept = drafts.stored(&review.id.into()).unwrap();
+    let mut again = Drafts::default();
+    again.replace([(review.id.into(), kept.as_str())]);
+    assert_eq!(again.review(review.id).unwrap().to_text(), "{");
+    again.change(&review, Timestamp(2), |draft| draft.set_unread("/metadata", None));
+    assert_eq!(again.review(review.id), None);
+}

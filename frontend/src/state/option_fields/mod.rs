@@ -9,11 +9,16 @@ use shared::review::{Review, ReviewOption};
 
 use super::drafts::Draft;
 use super::outbox::{Sending, Stage};
-use super::schema::{Shape, initial, resolve, unread_numbers};
+use super::schema::{Shape, UNREAD, initial, resolve, unread_numbers};
 use super::sentences::{listed, quoted};
 
 /// The place of the fields in a decision, as a JSON pointer; mistakes name it.
 pub const PLACE: &str = "/verdict/fields";
+
+/// The place under which a draft keeps the text of an option's form that is not JSON.
+pub fn unread_place(option: &str) -> String {
+    format!("{PLACE}{}", pointer([option]))
+}
 
 /// The values of an option's form as typed now, or what is missing. Empty for an option without a form; blank values
 /// are left out.
@@ -24,6 +29,9 @@ pub fn given(option: &ReviewOption, draft: &Draft) -> Result<JsonMap, Vec<Mistak
     let mut mistakes = Vec::new();
     let fields = members(schema, schema, &typed, PLACE, &mut mistakes);
     mistakes.extend(unread_numbers(schema, &Value::Object(typed), PLACE));
+    if draft.unread.contains_key(&unread_place(&option.id)) {
+        mistakes.push(Mistake::new(PLACE, "invalid", UNREAD));
+    }
     if mistakes.is_empty() { Ok(fields) } else { Err(mistakes) }
 }
 
@@ -93,7 +101,8 @@ fn property<'a>(root: &'a Value, schema: &'a Value, name: &str) -> Option<&'a Va
 
 /// The option whose form is open: that of `held`, a decision on its way, or else the first one with typed values.
 pub fn begun(review: &Review, draft: &Draft, held: Option<&DecisionRequest>) -> Option<String> {
-    let begun = |option: &&ReviewOption| option.fields.is_some() && draft.fields.contains_key(&option.id);
+    let is_typed = |id: &String| draft.fields.contains_key(id) || draft.unread.contains_key(&unread_place(id));
+    let begun = |option: &&ReviewOption| option.fields.is_some() && is_typed(&option.id);
     let begun = || review.options.iter().find(begun).map(|option| option.id.clone());
     held.and_then(|request| with_form(review, request)).or_else(begun)
 }

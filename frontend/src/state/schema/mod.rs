@@ -1,6 +1,7 @@
 //! The parts of a JSON Schema that a form can use, for one field, and the initial value of a form. Validation is left to
 //! the server.
 
+mod declared;
 mod initial;
 mod number;
 mod rules;
@@ -10,10 +11,11 @@ use serde_json::{Number, Value, json};
 use shared::error::json_type;
 pub use shared::json_schema::resolve;
 
+pub use self::declared::declared;
 pub use self::initial::{initial, initial_row};
 pub use self::number::parse_number;
 use self::rules::{TextRules, is_date};
-pub use self::unread::unread_numbers;
+pub use self::unread::{UNREAD, unread_numbers};
 use super::words::plain as label;
 
 /// The nesting depth beyond which a field is edited as JSON; schemas may be recursive.

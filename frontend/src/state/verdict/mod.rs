@@ -16,12 +16,12 @@ use shared::grant::Remember;
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
 use crate::state::action_words;
-use crate::state::drafts::chosen::{alternative, choice, edits, is_edited, remembers};
+use crate::state::drafts::chosen::{alternative, arguments_place, choice, edits, is_edited, remembers};
 use crate::state::drafts::{ActionDraft, Draft};
 use crate::state::effects::no_correction;
 use crate::state::extent;
 use crate::state::option_fields;
-use crate::state::schema::unread_numbers;
+use crate::state::schema::{UNREAD, declared, unread_numbers};
 use crate::state::sentences::sentence;
 use crate::state::words::count;
 
@@ -115,11 +115,7 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         }
     };
     let edits = if sends_edits(review, intent) { edits(review, draft) } else { JsonMap::new() };
-    let unread = review.items.iter().filter_map(|item| {
-        let place = pointer(["edits", item.key.as_str()]);
-        Some(unread_numbers(item.schema.as_ref()?, edits.get(&item.key)?, &place))
-    });
-    let unread: Vec<_> = unread.flatten().collect();
+    let unread = unread(review, draft, &edits, sends_edits(review, intent));
     if !unread.is_empty() {
         return Err(unread);
     }
@@ -140,6 +136,21 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         );
     }
     Ok(request)
+}
+
+/// The place of the metadata in a decision, as a JSON pointer.
+pub const METADATA: &str = "/metadata";
+
+/// What was typed in the edits and the metadata and cannot be read.
+fn unread(review: &Review, draft: &Draft, edits: &JsonMap, with_edits: bool) -> Vec<Mistake> {
+    let not_json = |place: &str| draft.unread.get(place).map(|_| Mistake::new(place, "invalid", UNREAD));
+    let items = review.items.iter().filter(|item| with_edits && item.editable).flat_map(|item| {
+        let place = pointer(["edits", item.key.as_str()]);
+        let edit = edits.get(&item.key);
+        let numbers = edit.map(|edit| unread_numbers(&declared(item.schema.as_ref(), &item.value), edit, &place));
+        not_json(&place).into_iter().chain(numbers.into_iter().flatten())
+    });
+    items.chain(not_json(METADATA)).collect()
 }
 
 /// The message for a required text that is blank.
@@ -203,10 +214,12 @@ fn actions(
             }
             ActionKind::Edit => {
                 let arguments = typed.arguments.as_ref().unwrap_or(&action.arguments).clone();
-                if let Some(schema) = &action.schema {
-                    let value = Value::Object(arguments.clone());
-                    mistakes.extend(unread_numbers(schema, &value, &format!("{path}/arguments")));
+                let place = arguments_place(&action.id);
+                if draft.unread.contains_key(&place) {
+                    mistakes.push(Mistake::new(place.as_str(), "invalid", UNREAD));
                 }
+                let schema = declared(action.schema.as_ref(), &Value::Object(action.arguments.clone()));
+                mistakes.extend(unread_numbers(&schema, &Value::Object(arguments.clone()), &place));
                 ActionDecision::Edit { arguments }
             }
             ActionKind::Reject => ActionDecision::Reject { message: message.or_else(|| text.map(str::to_owned)) },

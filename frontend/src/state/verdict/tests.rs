@@ -131,3 +131,43 @@ fn it_is_said_which_calls_are_critical() {
     review.actions[1].stakes = Some(stakes("critical"));
     assert!(one_by_one(&review).starts_with("These calls are critical."));
 }
+
+#[test]
+fn nothing_is_sent_of_a_form_whose_text_is_not_json() {
+    let with = |place: &str| {
+        let mut draft = draft("");
+        draft.set_unread(place, Some("{\"path\": ".into()));
+        draft
+    };
+    let plain = review(1, 1, json!({}));
+    let refused = |draft: &Draft, intent| request(&plain, draft, &intent).unwrap_err()[0].path.clone();
+    let choose = |option: &str| Intent::Choose(option.to_owned());
+    assert_eq!(refused(&with("/edits/draft"), choose("approve")), "/edits/draft");
+    assert!(request(&plain, &with("/edits/draft"), &choose("reject")).is_ok(), "it sends no edits");
+    assert_eq!(refused(&with(METADATA), choose("reject")), METADATA);
+
+    let calls = calls(1, 1);
+    let place = arguments_place("a1");
+    let mut draft = with(&place);
+    for (id, kind) in [("a1", ActionKind::Edit), ("a2", ActionKind::Approve)] {
+        draft.actions.entry(id.into()).or_default().chosen = Some(Chosen::Answer(kind));
+    }
+    for intent in [Intent::Actions, Intent::ApproveAll] {
+        let mistakes = request(&calls, &draft, &intent).unwrap_err();
+        assert_eq!(mistakes[0].path, place, "not approved as requested, either");
+    }
+    assert!(request(&calls, &draft, &Intent::RejectAll).is_ok());
+}
+
+#[test]
+fn a_number_without_a_schema_is_not_sent_as_text() {
+    let mut calls = calls(1, 1);
+    calls.actions.truncate(1);
+    calls.actions[0].arguments = [("amount".to_owned(), json!(12))].into_iter().collect();
+    let mut draft = draft("");
+    let own = draft.actions.entry("a1".into()).or_default();
+    own.chosen = Some(Chosen::Answer(ActionKind::Edit));
+    own.arguments = Some([("amount".to_owned(), json!("12,50"))].into_iter().collect());
+    let mistakes = request(&calls, &draft, &Intent::Actions).unwrap_err();
+    assert_eq!(mistakes[0].path, "/verdict/decisions/a1/arguments/amount");
+}

@@ -1,21 +1,22 @@
 //! The arguments of an action: as requested, the form to edit them, and the edits.
 
 use leptos::prelude::*;
-use serde_json::Value;
-use shared::JsonMap;
+use serde_json::{Value, json};
 use shared::definition::{ActionKind, ContentType};
 use shared::review::{Action, ActionType};
 
 use super::super::form::DraftForm;
 use super::super::hidden::HiddenWarning;
 use super::super::request::request;
-use super::super::value::{json, texts};
+use super::super::value;
 use super::shown::ShownAction;
 use crate::components::diff::Diff;
 use crate::components::listeners::while_shown;
 use crate::components::schema_form::SchemaForm;
 use crate::state::drafts::Draft;
+use crate::state::drafts::chosen::arguments_place;
 use crate::state::hidden::{hidden_in, remove_hidden};
+use crate::state::schema::declared;
 use crate::state::{action_words, extent};
 
 /// The arguments as requested, and the request that is sent with them. The arguments are hidden while they are edited.
@@ -37,8 +38,8 @@ pub fn Arguments(shown: ShownAction) -> impl IntoView {
 pub fn asked(action: &Action) -> AnyView {
     match action.arguments.is_empty() {
         true => view! { <p class="none">{action_words::words(action.action_type).nothing}</p> }.into_any(),
-        false if action_words::is_read(action.action_type) => texts(&action.arguments),
-        false => json(&Value::Object(action.arguments.clone())),
+        false if action_words::is_read(action.action_type) => value::texts(&action.arguments),
+        false => value::json(&Value::Object(action.arguments.clone())),
     }
 }
 
@@ -80,8 +81,10 @@ fn Fields(shown: ShownAction) -> impl IntoView {
     if let Some(reason) = extent::too_large_to_send(&current) {
         return view! { <p class="banner warn">{reason}</p> }.into_any();
     }
-    let schema = shown.action.with_value(|action| action.schema.clone());
-    let schema = schema.unwrap_or_else(|| Value::Object(JsonMap::new()));
+    let any = json!({ "type": "object" });
+    let schema = shown
+        .action
+        .with_value(|action| declared(Some(action.schema.as_ref().unwrap_or(&any)), &Value::Object(asked.clone())));
     let write = {
         let (id, asked) = (shown.id(), asked.clone());
         move |draft: &mut Draft, value: Value| {
@@ -91,14 +94,14 @@ fn Fields(shown: ShownAction) -> impl IntoView {
             }
         }
     };
-    let DraftForm { value, sound, flaw } = shown.pane.edit_form(Value::Object(asked), read, write);
+    let base = shown.action.with_value(|action| arguments_place(&action.id));
+    let DraftForm { value, sound, flaw, unread } = shown.pane.edit_form(&base, Value::Object(asked), read, write);
     let mistakes = Signal::derive(move || shown.pane.mistakes.get());
-    let base = format!("{}/arguments", shown.pointer());
     let count = Signal::derive(move || value.with(hidden_in));
     let remove = move |()| value.update(remove_hidden);
     view! {
         <HiddenWarning count remove />
-        <SchemaForm schema=schema value=value errors=mistakes base=base sound=sound flaw=flaw />
+        <SchemaForm schema=schema value=value errors=mistakes base=base sound=sound flaw=flaw unread=unread />
     }
     .into_any()
 }

@@ -15,6 +15,7 @@ use crate::components::review::pane::Pane;
 use crate::components::schema_form::SchemaForm;
 use crate::state::drafts::Draft;
 use crate::state::hidden::{hidden_in, remove_hidden, without_hidden};
+use crate::state::schema::declared;
 use crate::state::verdict::is_at;
 use crate::state::{extent, invisible_characters};
 
@@ -82,12 +83,17 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         }
         .into_any()
     } else {
-        let schema = item.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new()));
-        let DraftForm { value, sound, flaw } = pane.edit_form(item.value.clone(), read, write);
+        let schema = declared(item.schema.as_ref(), &item.value);
+        let DraftForm { value, sound, flaw, unread } = pane.edit_form(&path, item.value.clone(), read, write);
         let label = item.label.clone().unwrap_or_else(|| item.key.clone());
         let count = Signal::derive(move || value.with(hidden_in));
         let remove = move |()| value.update(remove_hidden);
-        view! { <div class="edit" node_ref=form><HiddenWarning count remove /><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound flaw=flaw /></div> }
-                .into_any()
+        view! {
+            <div class="edit" node_ref=form>
+                <HiddenWarning count remove />
+                <SchemaForm schema value errors=mistakes base=path label sound flaw unread />
+            </div>
+        }
+        .into_any()
     }
 }

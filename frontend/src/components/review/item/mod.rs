@@ -114,7 +114,10 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                                     pane.workspace
                                         .write(
                                             &pane.review.get_untracked(),
-                                            |draft| drop(draft.edits.shift_remove(&key)),
+                                            |draft| {
+                                                draft.edits.shift_remove(&key);
+                                                draft.set_unread(&pointer(["edits", key.as_str()]), None);
+                                            },
                                         );
                                 }
                             >

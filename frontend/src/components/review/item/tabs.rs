@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use serde_json::Value;
+use shared::error::pointer;
 use shared::review::Item;
 use wasm_bindgen::JsCast;
 
@@ -51,12 +52,14 @@ pub struct OpenTab {
 /// Creates the tab state of a card, which follows the states of the value.
 pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenTab {
     let ItemStates { may_edit, over, edited, before, mistakes } = states;
-    // A required text starts in its editor, but without the focus, so that a person can keep walking through the list.
-    let blank = item.with_value(|item| {
+    // A required text starts in its editor, and so does one that is not JSON yet, but without the focus, so that a
+    // person can keep walking through the list.
+    let unfinished = item.with_value(|item| {
         let draft = pane.workspace.draft_now(pane.id);
-        pane.review.with_untracked(|review| unwritten(review, &draft).any(|blank| blank.key == item.key))
+        draft.unread.contains_key(&pointer(["edits", item.key.as_str()]))
+            || pane.review.with_untracked(|review| unwritten(review, &draft).any(|blank| blank.key == item.key))
     });
-    let tab = RwSignal::new(if blank && may_edit.get_untracked() { ItemTab::Edit } else { ItemTab::Read });
+    let tab = RwSignal::new(if unfinished && may_edit.get_untracked() { ItemTab::Edit } else { ItemTab::Read });
     let chosen = StoredValue::new(false);
     Effect::new(move |before: Option<ItemTab>| {
         let now = tab.get();
