@@ -233,3 +233,37 @@ async fn a_decision_of_several_can_be_undone_and_chosen_again() -> BrowserResult
     browser.quit().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_note_on_selected_reviews_outlives_the_page_and_goes_to_no_other_review() -> BrowserResult<()> {
+    let (server, ana, _) = site().await;
+    let [lamp, chair, table] =
+        [review(&ana, "ask", "lamp").await, review(&ana, "ask", "chair").await, review(&ana, "ask", "table").await];
+    let browser = Browser::start(1440, 900).await;
+    let driver = &browser.driver;
+    Login(driver).log_in(&server.base, "ana").await?;
+    wait_for_text(driver, "6 pending").await;
+    let open = async |reviews: &[&Review]| -> BrowserResult<()> {
+        driver.goto(format!("{}/inbox", server.base)).await?;
+        wait_for_text(driver, "6 pending").await;
+        for review in reviews {
+            tick(driver, review).click().await?;
+        }
+        button(driver, "Review and decide…").click().await?;
+        field(driver, "add a note").await?;
+        Ok(())
+    };
+    open(&[&lamp, &chair]).await?;
+    field(driver, "add a note").send_keys("Read together").await?;
+    let kept = "return Object.values(localStorage).some(draft => draft.includes('Read together'))";
+    eventually("the note is kept", async || {
+        driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
+    })
+    .await;
+    open(&[&table]).await?;
+    assert_eq!(field(driver, "add a note").value().await?.as_deref(), Some(""));
+    open(&[&chair, &lamp]).await?;
+    assert_eq!(field(driver, "add a note").value().await?.as_deref(), Some("Read together"));
+    browser.quit().await;
+    Ok(())
+}

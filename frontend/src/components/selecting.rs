@@ -9,9 +9,11 @@ use super::glyph::Glyph;
 use super::inert::named;
 use super::notice::Notifier;
 use crate::client::{GlobalSignal, Live, Session, Workspace};
+use crate::state::drafts::Form;
 use crate::state::inbox::InboxRow;
 use crate::state::outbox::Stage;
 use crate::state::selection::{self, Begun, MOST, Selection};
+use crate::state::selection_note;
 use crate::state::standing::{Standing, standing};
 use crate::state::words::count;
 
@@ -49,11 +51,36 @@ impl Selecting {
                 selection.set(now);
             }
         });
+        selecting.keep_note(on_page, shown);
         Effect::new(move |_| {
             let shown = shown.get();
             live.inbox.maybe_update(|inbox| inbox.select(shown));
         });
         selecting
+    }
+
+    /// Keeps the note as a draft. It returns on the page of the selection, where it is seen before anything is sent.
+    fn keep_note(self, on_page: Memo<bool>, shown: Memo<Vec<ReviewId>>) {
+        let Self { selection, workspace, .. } = self;
+        Effect::new(move |had: Option<bool>| {
+            let kept = selection.with(selection_note::kept);
+            let has = kept.is_some();
+            // A selection begins without a note, which is no reason to drop the one of before.
+            if has || had == Some(true) {
+                workspace.write_form(&Form::Selection, kept, false);
+            }
+            has
+        });
+        Effect::new(move |_| {
+            let shown = shown.get();
+            if !on_page.get() || selection.with_untracked(|selection| !selection.note.is_empty()) {
+                return;
+            }
+            if let Some(note) = workspace.form(&Form::Selection).and_then(|kept| selection_note::returns(&kept, &shown))
+            {
+                selection.update(|selection| selection.note = note);
+            }
+        });
     }
 
     /// Returns the selection of the inbox.

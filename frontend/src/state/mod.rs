@@ -30,6 +30,7 @@ pub mod runs;
 pub mod saved_views;
 pub mod schema;
 pub mod selection;
+pub mod selection_note;
 pub mod sent;
 pub mod sentences;
 pub mod shortcuts;

@@ -26,6 +26,8 @@ pub enum Form {
     Delegation(ReviewId),
     /// Withdraws a review.
     Withdrawal(ReviewId),
+    /// The note that goes with each decision on the selected reviews.
+    Selection,
 }
 
 impl Form {
@@ -35,6 +37,7 @@ impl Form {
             Self::Feedback(run) => format!("feedback/{run}"),
             Self::Delegation(review) => format!("delegation/{review}"),
             Self::Withdrawal(review) => format!("withdrawal/{review}"),
+            Self::Selection => "selection/note".to_owned(),
         }
     }
 
@@ -45,6 +48,7 @@ impl Form {
             "feedback" => of.parse().ok().map(Self::Feedback),
             "delegation" => of.parse().ok().map(Self::Delegation),
             "withdrawal" => of.parse().ok().map(Self::Withdrawal),
+            "selection" => (of == "note").then_some(Self::Selection),
             _ => None,
         }
     }

@@ -111,6 +111,7 @@ fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
         Form::Feedback(run),
         Form::Delegation(review_id),
         Form::Withdrawal(review_id),
+        Form::Selection,
     ];
     let subjects = [Subject::Review(review_id), Subject::Flow(("article".into(), 3))];
     for of in subjects.into_iter().chain(forms.map(Subject::Form)) {
