@@ -28,6 +28,8 @@ pub struct Pages<Q: Send + Sync + 'static, T: Send + Sync + 'static> {
     first: LocalResource<Result<(), Problem>>,
     /// Whether the last load from the beginning is over and succeeded.
     settled: RwSignal<bool>,
+    /// The number of items that the next load from the beginning need not exceed.
+    most: StoredValue<usize>,
     older: Action<String, Result<(), Problem>>,
 }
 
@@ -57,11 +59,13 @@ where
     // The number of the last load from the beginning; answers to older ones are dropped.
     let turn = StoredValue::new(0_u64);
     let settled = RwSignal::new(false);
+    let most = StoredValue::new(usize::MAX);
     let first = LocalResource::new(move || {
         let of = asked.get();
         let own = turn.with_value(|turn| turn + 1);
         turn.set_value(own);
         settled.set(false);
+        let enough = most.try_update_value(|most| std::mem::replace(most, usize::MAX)).unwrap_or(usize::MAX);
         async move {
             let is_wanted = || turn.try_get_value() == Some(own) && is_asked(&of);
             // A reload covers all that is shown and what was added since, so that a person who has scrolled down stays
@@ -69,7 +73,7 @@ where
             let reaches = |items: &[T]| {
                 let oldest =
                     read.try_with_untracked(|read| read.items.last().filter(|_| read.of.as_ref() == Some(&of)).map(at));
-                oldest.flatten().is_none_or(|oldest| items.last().is_some_and(|item| at(item) <= oldest))
+                covers(items, oldest.flatten(), enough, at)
             };
             let loaded = beginning(|cursor| fetch(of.clone(), cursor), is_wanted, reaches).await;
             if !is_wanted() {
@@ -95,7 +99,12 @@ where
             Ok(())
         }
     });
-    Pages { asked, read, first, settled, older }
+    Pages { asked, read, first, settled, most, older }
+}
+
+/// Whether a reload has all that is shown, the oldest item of which is of the time `oldest`, or enough of it.
+fn covers<T>(items: &[T], oldest: Option<Timestamp>, enough: usize, at: impl Fn(&T) -> Timestamp) -> bool {
+    items.len() >= enough || oldest.is_none_or(|oldest| items.last().is_some_and(|item| at(item) <= oldest))
 }
 
 /// Loads one page. A page without matches may have a cursor at which to continue.
@@ -148,6 +157,12 @@ where
     /// Reloads what is shown.
     pub fn again(self) {
         self.first.refetch();
+    }
+
+    /// Like [`Self::again`], but once `most` items are loaded, older ones are left to be requested again.
+    pub fn again_at_most(self, most: usize) {
+        self.most.set_value(most);
+        self.again();
     }
 
     /// Whether the last load from the beginning is over and succeeded. Follows the list.
@@ -223,6 +238,15 @@ mod tests {
         let older_come_meanwhile = || if looks.replace(looks.get() + 1) == 0 { 3 } else { 7 };
         assert_eq!(read(|| true, older_come_meanwhile), (8, Some("8".to_owned())));
         assert_eq!(read(|| true, || u32::MAX), (2 * ANEW, Some((2 * ANEW).to_string())), "the rest is asked for");
+    }
+
+    #[test]
+    fn a_list_that_grows_is_read_anew_only_as_far_as_is_enough() {
+        let at = |time: &i64| Timestamp(*time);
+        let newest_first = [9, 8, 7];
+        assert!(covers(&newest_first, Some(Timestamp(7)), usize::MAX, at) && covers(&newest_first, None, 9, at));
+        assert!(!covers(&newest_first, Some(Timestamp(1)), 4, at));
+        assert!(covers(&newest_first, Some(Timestamp(1)), 3, at), "what is older is dropped from the end");
     }
 
     #[test]

@@ -28,6 +28,8 @@ use crate::state::words;
 
 /// The number of new runs after which the list is loaded again.
 const GROWTH: usize = 200;
+/// The number of runs that such a load keeps; older ones are loaded on request.
+const ENOUGH: usize = 200;
 
 /// Whether a run belongs in the list with this filter.
 fn takes(filter: &RunQuery, run: &RunSummary) -> bool {
@@ -72,7 +74,7 @@ pub fn RunsPage() -> impl IntoView {
             rows.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
         })
     });
-    // The list grows at its top. Loaded again from there, it has at most so many pages; older runs are loaded on request.
+    // The list grows at its top. Loaded again from there, it loses as many runs at its end; they are loaded on request.
     let newer = Memo::new(move |_| {
         let newest = pages.with(|created_at, _| created_at.first().copied());
         let is_newer = |id: &&RunId| {
@@ -88,7 +90,7 @@ pub fn RunsPage() -> impl IntoView {
         // Runs that the server no longer lists stay newer, and are no reason to load the list again and again.
         let at_load = if is_settled && !was_settled { newer } else { at_load };
         if is_settled && newer >= at_load + GROWTH {
-            pages.again();
+            pages.again_at_most(ENOUGH);
         }
         (is_settled, at_load)
     });
