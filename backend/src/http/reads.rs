@@ -1,6 +1,6 @@
 //! Limits for concurrent reads, per person and for all tokens of a person. A holder has a few reads answered at once;
-//! further ones wait in a line of the holder, and beyond its end they are refused with `429`. So the line of one holder
-//! delays nobody else, however many requests they send.
+//! further ones wait in a line of the holder, and beyond its end they are refused with `429`. So one holder never has all
+//! connections to the database, however many requests they send.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -17,8 +17,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::rate_limit::LimitHolder;
 
-/// The most reads of a holder that are answered at once.
-const AT_ONCE: usize = 16;
+/// The most reads of a holder that are answered at once: half of the connections that the database has for reads.
+const AT_ONCE: usize = 4;
 /// The most reads of a holder that are answered or wait.
 const PLACES: usize = 256;
 /// The `Retry-After` of refused reads, in seconds.

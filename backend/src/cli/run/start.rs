@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use shared::api::Launch;
-use shared::error::{Code, FlowCode};
+use shared::error::{Code, FlowCode, Problem};
 use shared::id::{FlowId, RunId};
 use shared::run::{Run, RunStatus};
 use shared::time::Span;
@@ -72,7 +72,7 @@ async fn stopped(api: &Api, id: RunId) -> Result<Run, Quit> {
         match api.wait_for_run(id, WAIT).await {
             Ok(run) if run.summary.status != RunStatus::Running => return Ok(run),
             Ok(_) => told = false,
-            Err(problem) if matches!(problem.code, Code::Unavailable | Code::TooManyRequests) => {
+            Err(problem) if is_passing(&problem) => {
                 if !std::mem::replace(&mut told, true) {
                     print_error(&format!("{}; waiting for the server", text::line(&problem.to_string())));
                 }
@@ -81,6 +81,11 @@ async fn stopped(api: &Api, id: RunId) -> Result<Run, Quit> {
             Err(problem) => return Err(problem.into()),
         }
     }
+}
+
+/// Whether a request may succeed later; a proxy answers with other codes while its server restarts.
+fn is_passing(problem: &Problem) -> bool {
+    matches!(problem.code, Code::Unavailable | Code::TooManyRequests) || matches!(problem.status, 502..=504)
 }
 
 /// Returns the error of a run that has not completed, with its exit code.

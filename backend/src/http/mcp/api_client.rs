@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use shared::error::{Code, Problem};
 use tower::ServiceExt as _;
 
+use super::super::reads::Reading;
 use crate::client_address::ClientAddress;
 
 /// The largest response that is read, in bytes.
@@ -75,6 +76,9 @@ impl ApiClient {
         let mut request = request.body(body).map_err(|_| Problem::invalid("/idempotency_key", "not a header value"))?;
         request.headers_mut().extend(self.headers.clone());
         *request.extensions_mut() = self.extensions.clone();
+        let waits = request.uri().query().is_some_and(|query| query.contains("wait="));
+        // Kept until the response has been read.
+        let _reading = Reading::of(&mut request, waits);
         let Ok(response) = self.router.clone().oneshot(request).await;
         let succeeded = response.status().is_success();
         let bytes = to_bytes(response.into_body(), MAX_RESPONSE).await.map_err(|_| Problem::new(Code::Internal))?;

@@ -9,7 +9,7 @@ use shared::definition::Effect;
 use shared::error::{FlowCode, Mistake};
 use shared::id::{FlowId, ReviewId, RunId};
 use shared::log::{Event, EventData, GuardrailFired};
-use shared::review::Veto;
+use shared::review::{Review, Veto};
 use shared::run::Context;
 use shared::time::Timestamp;
 
@@ -189,18 +189,20 @@ impl Group {
     }
 
     /// Logs what guardrails blocked in a decision that is refused for it. The run is as before, so these entries are
-    /// beside it; they do not have the blocked content.
+    /// beside it. They do not have the blocked content, nor say who decides by a secret vote.
     fn log_blocked(&mut self, run: RunId, compiled: &Compiled, input: &Input, refusal: &Refusal, moment: Moment) {
         let is_block = |mistake: &Mistake| mistake.code == FlowCode::GuardrailBlocked.as_str();
         let (Input::Decide { review, by, request, looked, .. }, Refusal::Invalid(mistakes)) = (input, refusal) else {
             return;
         };
         let Some(snapshot) = self.snapshot(run).ok().filter(|_| mistakes.iter().any(is_block)) else { return };
+        let is_secret = snapshot.reviews.get(review).is_some_and(Review::is_secret);
+        let actor = Some(by.username.clone()).filter(|_| !is_secret);
         let checked = engine::check(compiled, snapshot.clone(), *review, by, request, looked, moment);
         for Veto { guardrail, action, key, reason } in checked.map(|checked| checked.vetoes).unwrap_or_default() {
             let (effect, about) = (Effect::Block, Some(*review));
             let fired = GuardrailFired { guardrail, effect, reason, review: about, action, key };
-            let event = Event::new(moment.now, Some(by.username.clone()), &EventData::GuardrailFired(fired));
+            let event = Event::new(moment.now, actor.clone(), &EventData::GuardrailFired(fired));
             self.out.events.push((moment, Event { review_id: about, ..event }));
         }
     }

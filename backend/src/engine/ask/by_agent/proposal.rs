@@ -61,6 +61,10 @@ impl Builder<'_> {
         else {
             return Findings::default();
         };
+        let (calling, mut calls) = self.state.calls_of(subject);
+        if !calls.next().is_some_and(|asking| self.is_guarded(step, calling, asking)) {
+            return Findings::default();
+        }
         let ProposedAction { name, arguments } = proposal.action;
         let what = action(ActionType::Tool.into(), &name, agent);
         let about = format!("{}.{call}", step.id);
