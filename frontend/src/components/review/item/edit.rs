@@ -24,7 +24,8 @@ use crate::state::{extent, invisible_characters};
 pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     let (key, proposed) = (item.key.clone(), item.value.clone());
     let read = move |draft: &Draft| draft.edits.get(&key).unwrap_or(&proposed).clone();
-    let current = read(&pane.workspace.draft_now(pane.id));
+    let draft = pane.workspace.draft_now(pane.id);
+    let current = read(&draft);
     if let Some(reason) = extent::too_large_to_send(&current) {
         return view! { <p class="banner warn">{reason}</p> }.into_any();
     }
@@ -47,7 +48,9 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| is_at(one, &at))));
     let (key, proposed) = (item.key.clone(), item.value.clone());
     let write = move |draft: &mut Draft, value: Value| draft.edit(&key, value, &proposed);
-    if current.is_string() && plain {
+    // A number that is half typed is text too, and only the form shows text that is not JSON.
+    let is_text = current.is_string() && item.value.is_string() && !draft.unread.contains_key(&path);
+    if is_text && plain {
         let code = item.content_type == ContentType::Code;
         let node = NodeRef::<html::Textarea>::new();
         let (key, proposed) = (item.key.clone(), item.value.clone());
@@ -62,7 +65,11 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
             grow_once_shown(node);
         });
         let typed = StoredValue::new(move |now: String| {
-            pane.workspace.write(&pane.review.get_untracked(), |draft| write(draft, Value::String(now)));
+            pane.workspace.write(&pane.review.get_untracked(), |draft| {
+                // Another tab may have left one, which nothing here shows.
+                draft.set_unread(&path, None);
+                write(draft, Value::String(now));
+            });
         });
         let count = Signal::derive(move || text.with(|text| invisible_characters::count(text)));
         let remove = move |()| typed.with_value(|typed| typed(text.with_untracked(|text| without_hidden(text))));
