@@ -28,7 +28,7 @@ use crate::state::words;
 
 /// The number of new runs after which the list is loaded again.
 const GROWTH: usize = 200;
-/// The number of runs that such a load keeps; older ones are loaded on request.
+/// The number of runs that such a load keeps even if fewer were loaded; older ones are loaded on request.
 const ENOUGH: usize = 200;
 
 /// Whether a run belongs in the list with this filter.
@@ -90,7 +90,8 @@ pub fn RunsPage() -> impl IntoView {
         // Runs that the server no longer lists stay newer, and are no reason to load the list again and again.
         let at_load = if is_settled && !was_settled { newer } else { at_load };
         if is_settled && newer >= at_load + GROWTH {
-            pages.again_at_most(ENOUGH);
+            let loaded = untrack(|| pages.with(|loaded, _| loaded.len()));
+            pages.again_at_most(loaded.max(ENOUGH));
         }
         (is_settled, at_load)
     });
