@@ -60,6 +60,7 @@ impl Pane {
         let own = Rc::clone(&read);
         let value = RwSignal::new(read(&self.workspace.draft_now(self.id)));
         let unread = self.keep_unread(place.to_owned());
+        let place = place.to_owned();
         let form = DraftForm { value, sound: RwSignal::new(true), flaw: RwSignal::new(None), unread };
         let DraftForm { value, sound, .. } = form;
         // The last known value in the draft. While a text is typed that the value cannot hold, the form is ahead of it.
@@ -79,9 +80,16 @@ impl Pane {
             }
         });
         self.workspace.on_taken_over(move || {
-            let kept = own(&self.workspace.draft_now(self.id));
+            let draft = self.workspace.draft_now(self.id);
+            let text = draft.unread.get(&place).cloned();
+            // A field with the text that another tab has mended gets the value, even if that is the one of before.
+            let is_mended = text.is_none() && unread.with_untracked(Option::is_some);
+            if unread.with_untracked(|unread| *unread != text) {
+                unread.set(text);
+            }
+            let kept = own(&draft);
             // The change may be in another part of the draft, or in another draft.
-            if known.with_value(|known| *known == kept) {
+            if !is_mended && known.with_value(|known| *known == kept) {
                 return;
             }
             known.set_value(kept.clone());
@@ -92,7 +100,7 @@ impl Pane {
         form
     }
 
-    /// The text of the form at `place` that is not JSON, which is written to the draft and taken over from other tabs.
+    /// The text of the form at `place` that is not JSON, which is written to the draft.
     fn keep_unread(self, place: String) -> RwSignal<Option<String>> {
         let place = StoredValue::new(place);
         let kept = move || place.with_value(|place| self.workspace.draft_now(self.id).unread.get(place).cloned());
@@ -102,11 +110,6 @@ impl Pane {
             if previous.is_some() && now != kept() {
                 let write = |draft: &mut Draft| place.with_value(|place| draft.set_unread(place, now));
                 self.workspace.write(&self.review.get_untracked(), write);
-            }
-        });
-        self.workspace.on_taken_over(move || {
-            if unread.with_untracked(|unread| *unread != kept()) {
-                unread.set(kept());
             }
         });
         unread

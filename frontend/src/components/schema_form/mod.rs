@@ -81,7 +81,7 @@ pub fn SchemaForm(
     if let Some(unread) = unread {
         let of_field = move || draft.with(FieldDraft::not_json);
         let typed = Memo::new(move |_| raw.get().filter(|_| raw_mistake.with(Option::is_some)).or_else(of_field));
-        keep_unread(unread, typed, raw);
+        keep_unread(unread, typed, raw, value);
     }
     if let Some(sound) = sound {
         Effect::new(move |_| sound.set(raw_mistake.with(Option::is_none) && draft.with(FieldDraft::is_sound)));
@@ -151,7 +151,8 @@ fn JsonAlone(
     follow(raw, value, object);
     let mistake = mistake_in(raw, object);
     if let Some(unread) = unread {
-        keep_unread(unread, Memo::new(move |_| raw.get().filter(|_| mistake.with(Option::is_some))), raw);
+        let typed = Memo::new(move |_| raw.get().filter(|_| mistake.with(Option::is_some)));
+        keep_unread(unread, typed, raw, value);
     }
     if let Some(sound) = sound {
         Effect::new(move |_| sound.set(mistake.with(Option::is_none)));
@@ -220,18 +221,31 @@ fn follow(raw: RwSignal<Option<String>>, value: RwSignal<Value>, object: bool) {
     });
 }
 
-/// Keeps the text `typed` that is not JSON in `unread`, and shows one that comes from elsewhere.
-fn keep_unread(unread: RwSignal<Option<String>>, typed: Memo<Option<String>>, raw: RwSignal<Option<String>>) {
+/// Keeps the text `typed` that is not JSON in `unread`, and shows one that comes from elsewhere, or the value once the
+/// text is mended there.
+fn keep_unread(
+    unread: RwSignal<Option<String>>,
+    typed: Memo<Option<String>>,
+    raw: RwSignal<Option<String>>,
+    value: RwSignal<Value>,
+) {
     Effect::new(move |_| {
         let typed = typed.get();
         if unread.with_untracked(|unread| *unread != typed) {
             unread.set(typed);
         }
     });
+    let known = StoredValue::new(None::<String>);
     Effect::new(move |_| {
         let unread = unread.get();
+        let before = known.try_update_value(|known| std::mem::replace(known, unread.clone())).flatten();
         if unread.is_some() && typed.with_untracked(|typed| *typed != unread) {
             raw.set(unread);
+            return;
+        }
+        // If it was mended here, or is being typed, the text is another one by now.
+        if unread.is_none() && before.is_some() && raw.with_untracked(|raw| *raw == before) {
+            raw.set(Some(value.with_untracked(pretty)));
         }
     });
 }
