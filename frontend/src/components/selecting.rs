@@ -59,17 +59,24 @@ impl Selecting {
         selecting
     }
 
-    /// Keeps the note as a draft. It returns on the page of the selection, where it is seen before anything is sent.
+    /// Keeps the note as a draft until it is emptied or cleared, or its reviews are decided. It returns on the page of
+    /// the selection, where it is seen before anything is sent.
     fn keep_note(self, on_page: Memo<bool>, shown: Memo<Vec<ReviewId>>) {
         let Self { selection, workspace, .. } = self;
-        Effect::new(move |had: Option<bool>| {
+        Effect::new(move |noted: Option<Vec<ReviewId>>| {
             let kept = selection.with(selection_note::kept);
-            let has = kept.is_some();
-            // A selection begins without a note, which is no reason to drop the one of before.
-            if has || had == Some(true) {
+            let selected: Vec<_> = selection.with_untracked(|selection| selection.ticked().collect());
+            if kept.is_some() {
                 workspace.write_form(&Form::Selection, kept, false);
+                return selected;
             }
-            has
+            // A selection begins without a note, which is no reason to drop the one of before. Nor is one whose reviews
+            // have left the list, for example by a search.
+            let noted = noted.unwrap_or_default();
+            if !noted.is_empty() && (!selected.is_empty() || noted.iter().all(|id| self.is_done(*id))) {
+                workspace.write_form(&Form::Selection, None, false);
+            }
+            Vec::new()
         });
         Effect::new(move |_| {
             let shown = shown.get();
@@ -113,6 +120,15 @@ impl Selecting {
         })
     }
 
+    /// Whether a review is over, or this person has decided it.
+    fn is_done(self, id: ReviewId) -> bool {
+        let row = self.live.inbox.with_untracked(|inbox| inbox.get(id).cloned());
+        row.is_some_and(|row| {
+            let begun = untrack(|| self.begun(&row));
+            row.gone || !row.review.is_pending() || begun.sent || begun.voted
+        })
+    }
+
     /// How far a review of the selection has come. Follows it.
     pub fn standing(self, row: &InboxRow) -> Standing {
         let stage: Option<Stage> =
@@ -136,10 +152,14 @@ impl Selecting {
         }
     }
 
-    /// Removes all reviews from the selection. Returns whether there were any.
+    /// Removes all reviews from the selection, and its note. Returns whether there were any reviews.
     pub fn clear(self) -> bool {
         let any = self.selection.with_untracked(|selection| selection.ticked().next().is_some());
         if any {
+            // One that is kept for other reviews stays.
+            if self.selection.with_untracked(|selection| selection_note::kept(selection).is_some()) {
+                self.workspace.write_form(&Form::Selection, None, false);
+            }
             self.selection.update(Selection::clear);
         }
         any
