@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::state::diffs::text_of;
-use crate::state::schema::{FieldChoice, Kind, Shape, initial_row, parse_number};
+use crate::state::schema::{FieldChoice, Kind, Shape, initial_row, looks_like_number, parse_number};
 
 /// The draft of one field.
 #[derive(Debug, Clone)]
@@ -175,7 +175,11 @@ impl FieldDraft {
 
     fn parse(&self, text: &str) -> Result<Value, String> {
         match &self.shape.kind {
-            Kind::Number { integer, min, max } => parse_number(text.trim(), *integer, min.as_ref(), max.as_ref()),
+            Kind::Number { integer, min, max } => {
+                let parsed = parse_number(text.trim(), *integer, min.as_ref(), max.as_ref());
+                let is_text = parsed.is_err() && self.shape.derived && !looks_like_number(text);
+                if is_text { Ok(Value::String(text.to_owned())) } else { parsed }
+            }
             Kind::Json { object, .. } => parse_json(text, *object),
             _ => Ok(Value::String(text.to_owned())),
         }
@@ -250,7 +254,7 @@ pub fn parse_json(text: &str, object: bool) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::schema::initial;
+    use crate::state::schema::{declared, initial};
 
     fn schema() -> Value {
         json!({
@@ -374,6 +378,22 @@ mod tests {
         let Content::Text(text) = &draft.content else { panic!("a number is typed") };
         text.set("50".into());
         assert_eq!((draft.is_sound(), draft.read()), (true, Some(json!(50))));
+    }
+
+    #[test]
+    fn a_number_that_only_the_proposed_value_declares_may_become_text() {
+        let owner = Owner::new();
+        owner.set();
+        let schema = declared(None, &json!(10));
+        let draft = FieldDraft::new(&schema, &json!(10));
+        let Content::Text(text) = &draft.content else { panic!("a number is typed") };
+        for (typed, is_refused) in [("none", false), ("1,5", true), ("-", true), ("12", false)] {
+            text.set(typed.into());
+            assert_eq!(draft.mistake().is_some(), is_refused, "{typed}");
+            assert!(draft.is_sound(), "{typed}");
+            let again = FieldDraft::new(&schema, &draft.read().unwrap());
+            assert_eq!((again.read(), again.mistake()), (draft.read(), draft.mistake()), "{typed}");
+        }
     }
 
     #[test]

@@ -1,10 +1,25 @@
 //! What the schema of an edited value leaves open, as the proposed value says it: there a number is a number too, so one
-//! that cannot be read yet is known for one when the form is opened again, and is not sent.
+//! that cannot be read yet is known for one when the form is opened again, and is not sent. Any other text may take its
+//! place, since nothing forbids it.
 
 use serde_json::{Value, json};
 use shared::JsonMap;
 
 use super::{Kind, has_alternatives, kind_of_value};
+
+/// The comment in a schema that says what the proposed value is, and not what another one has to be.
+const DERIVED: &str = "derived from the proposed value";
+
+/// Whether a schema for a number comes from the proposed value, not from the flow.
+pub fn is_derived(schema: &Value) -> bool {
+    schema.get("$comment").and_then(Value::as_str) == Some(DERIVED)
+}
+
+/// Whether a text looks like a number that is being typed.
+pub fn looks_like_number(text: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_digit() || letter.is_whitespace() || "+-.,eE".contains(letter);
+    !text.is_empty() && text.chars().all(is_part)
+}
 
 /// The schema of an edit of the `proposed` value: `schema`, with the members that it does not declare.
 pub fn declared(schema: Option<&Value>, proposed: &Value) -> Value {
@@ -25,9 +40,12 @@ pub fn declared(schema: Option<&Value>, proposed: &Value) -> Value {
 
 /// A schema for a value without one, with its numbers; anything else is left open.
 fn of_value(value: &Value) -> Value {
+    let number = |integer: bool| json!({ "type": if integer { "integer" } else { "number" }, "$comment": DERIVED });
     match kind_of_value(value) {
-        Kind::Number { integer, .. } => json!({ "type": if integer { "integer" } else { "number" } }),
-        Kind::List { item, .. } if item == json!({ "type": "integer" }) => json!({ "type": "array", "items": item }),
+        Kind::Number { integer, .. } => number(integer),
+        Kind::List { item, .. } if item == json!({ "type": "integer" }) => {
+            json!({ "type": "array", "items": number(true) })
+        }
         Kind::Object(_) => {
             let members = value.as_object().into_iter().flatten();
             let properties: JsonMap = members.map(|(name, value)| (name.clone(), of_value(value))).collect();
@@ -57,5 +75,20 @@ mod tests {
         }
         let closed = json!({ "type": "object", "additionalProperties": { "type": "string" } });
         assert_eq!(declared(Some(&closed), &proposed), closed, "the schema says what they are");
+    }
+
+    #[test]
+    fn where_no_schema_says_so_a_number_may_become_text() {
+        let proposed = json!({ "limit": 10, "rows": [1] });
+        let places = |schema: Option<Value>, value: Value| {
+            let unread = unread_numbers(&declared(schema.as_ref(), &proposed), &value, "");
+            unread.into_iter().map(|one| one.path).collect::<Vec<_>>()
+        };
+        let text = json!({ "limit": "none", "rows": ["all", ""] });
+        assert_eq!(places(None, text.clone()), [""; 0]);
+        let typed = json!({ "limit": "- 1,5e", "rows": ["2."] });
+        assert_eq!(places(None, typed), ["/limit", "/rows/0"]);
+        let of_the_flow = json!({ "type": "object", "properties": { "limit": { "type": "integer" } } });
+        assert_eq!(places(Some(of_the_flow), text), ["/limit"]);
     }
 }

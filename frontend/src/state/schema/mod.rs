@@ -11,7 +11,8 @@ use serde_json::{Number, Value, json};
 use shared::error::json_type;
 pub use shared::json_schema::resolve;
 
-pub use self::declared::declared;
+use self::declared::is_derived;
+pub use self::declared::{declared, looks_like_number};
 pub use self::initial::{initial, initial_row};
 pub use self::number::parse_number;
 use self::rules::{TextRules, is_date};
@@ -38,6 +39,8 @@ pub struct Shape {
     pub kind: Kind,
     /// Whether null is allowed.
     pub nullable: bool,
+    /// Whether it is a number only because the proposed value has one there: text may take its place.
+    pub derived: bool,
     /// The rules for its text.
     pub rules: TextRules,
 }
@@ -115,6 +118,7 @@ impl Shape {
             default: member("default").cloned(),
             kind,
             nullable,
+            derived: is_derived(schema),
             rules: TextRules::of(schema),
         }
     }
@@ -146,6 +150,12 @@ fn kind(root: &Value, schema: &Value, declared: Option<&str>, value: Option<&Val
             _ => JSON,
         };
     };
+    let is_text = |value: &&Value| value.as_str().is_some_and(|text| !looks_like_number(text));
+    if let Some(value) = value.filter(is_text)
+        && is_derived(schema)
+    {
+        return kind_of_value(value);
+    }
     let count = |key: &str| schema.get(key).and_then(Value::as_u64);
     let size = |key: &str| count(key).and_then(|count| usize::try_from(count).ok());
     let number = |key: &str| schema.get(key).and_then(Value::as_number);
