@@ -46,8 +46,8 @@ pub struct Draft {
     pub metadata: JsonMap,
     /// A comment for the other reviewers, which is sent separately.
     pub comment: String,
-    /// Texts that were typed as JSON and cannot be read, by the place of their form. The values beside them are older,
-    /// so nothing is sent of a form that has one.
+    /// Texts that were typed as the JSON of a whole form and cannot be read, by the place of the form. The values beside
+    /// them are older, so nothing is sent of a form that has one. The text of a JSON field inside a form is not kept.
     pub unread: BTreeMap<String, String>,
 }
 
@@ -215,7 +215,7 @@ impl Draft {
         for (name, more) in more.chain([("metadata", &self.metadata)]).filter(|(_, more)| !more.is_empty()) {
             parts.push(format!("{name}:\n{}", super::diffs::text_of(&Value::Object(more.clone()))));
         }
-        parts.extend(self.unread.values().cloned());
+        parts.extend(self.unread.iter().map(|(place, text)| format!("{place}:\n{text}")));
         if !self.comment.trim().is_empty() {
             parts.push(format!("comment: {}", self.comment.trim()));
         }

@@ -200,7 +200,7 @@ fn text_that_is_not_json_is_a_draft_until_it_is_mended_or_discarded() {
     let kept = drafts.stored(&review.id.into()).unwrap();
     let mut again = Drafts::default();
     again.replace([(review.id.into(), kept.as_str())]);
-    assert_eq!(again.review(review.id).unwrap().to_text(), "{");
+    assert_eq!(again.review(review.id).unwrap().to_text(), "/metadata:\n{");
     again.change(&review, Timestamp(2), |draft| draft.set_unread("/metadata", None));
     assert_eq!(again.review(review.id), None);
 }
