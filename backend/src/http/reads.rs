@@ -95,7 +95,7 @@ impl Drop for Stand {
 }
 
 impl Reading {
-    /// Has a request counted if it reads. One that waits for a review has a limit of its own, and would keep others of
+    /// Has a request counted if it reads. One that waits for a review or a run has a limit of its own, and would keep others of
     /// its holder waiting.
     pub fn of(request: &mut Request, waits: bool) -> Option<Self> {
         if waits || !matches!(*request.method(), Method::GET | Method::HEAD) {

@@ -254,7 +254,7 @@ fn guardrails_look_at_the_action_that_a_request_for_approval_is_about() {
     let review = ask(&mut play);
     assert_eq!(review.warnings.iter().map(|one| &*one.guardrail).collect::<Vec<_>>(), ["own"]);
     answer(&mut play, &review, request(&review, choose("approve")));
-    assert_eq!(results(&play), [blocked.clone()]);
+    assert_eq!(results(&play), std::slice::from_ref(&blocked));
     let resolution = play.past(review.id).resolution.clone().unwrap();
     assert_eq!((resolution.outcome, resolution.vetoes.len(), resolution.answer), (Outcome::Accepted, 1, None));
     let fired = play.events.iter().find(|event| event.kind == EntryKind::GuardrailFired).expect("it is told");

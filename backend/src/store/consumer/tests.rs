@@ -106,7 +106,7 @@ async fn after_an_outage_others_may_renew_their_leases_before_anything_is_claime
     let held = world.store.claim("other", ROOM, LEASE, &jobs.leases()).await.expect("claims").remove(0).lease();
     end_leases(&world).await;
 
-    let outage = LEASE - busy.terms.heartbeat + Duration::from_secs(1);
+    let outage = LEASE.saturating_sub(busy.terms.heartbeat) + Duration::from_secs(1);
     jobs.answered = Instant::now().checked_sub(outage).expect("a time");
     let Filled { wait, .. } = fill(&busy, &mut jobs).await.expect("waits");
     assert!(wait.is_some_and(|wait| wait <= busy.terms.heartbeat), "{wait:?}");
