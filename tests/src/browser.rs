@@ -41,16 +41,36 @@ pub struct Browser {
     looked: AtomicBool,
 }
 
+/// Starts chromedriver, and returns its port. A port chosen here could be taken by another test before chromedriver has
+/// it, so chromedriver chooses one. It takes a free one of IPv4, and ends if somebody has the same one of IPv6: then
+/// another is started.
+async fn chromedriver() -> (Process, u16) {
+    let says = tempfile::NamedTempFile::new().expect("a temporary file");
+    let start = || {
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0").stdout(says.reopen().expect("the file")).stderr(Stdio::null());
+        Process::spawn(command)
+    };
+    let mut chromedriver = start();
+    let port = eventually("chromedriver has a port", async || {
+        let said = std::fs::read_to_string(says.path()).ok()?;
+        if said.contains("port not available") && chromedriver.child.try_wait().ok()?.is_some() {
+            says.as_file().set_len(0).ok()?;
+            chromedriver = start();
+            return None;
+        }
+        said.split_once("started successfully on port ")?.1.split_once('.')?.0.parse::<u16>().ok()
+    })
+    .await;
+    (chromedriver, port)
+}
+
 impl Browser {
     /// Starts chromedriver and a browser with a window of this size, in CSS pixels.
     pub async fn start(width: u32, height: u32) -> Self {
         install_tls();
         let profile = tempfile::Builder::new().prefix("countersign-browser-").tempdir().expect("a temporary folder");
-        // A port chosen here could be taken by another test before chromedriver has it, so chromedriver chooses one.
-        let says = tempfile::NamedTempFile::new().expect("a temporary file");
-        let mut command = Command::new("chromedriver");
-        command.arg("--port=0").stdout(says.reopen().expect("the file")).stderr(Stdio::null());
-        let chromedriver = Process::spawn(command);
+        let (chromedriver, port) = chromedriver().await;
         let mut capabilities = DesiredCapabilities::chrome();
         for argument in [
             "--headless=new",
@@ -68,11 +88,6 @@ impl Browser {
             capabilities.add_arg(argument).expect("an argument");
         }
         capabilities.set_browser_log_level(LoggingPrefsLogLevel::Severe).expect("a level");
-        let port = eventually("chromedriver has a port", async || {
-            let says = std::fs::read_to_string(says.path()).ok()?;
-            says.split_once("started successfully on port ")?.1.split_once('.')?.0.parse::<u16>().ok()
-        })
-        .await;
         let driver = WebDriver::new(format!("http://127.0.0.1:{port}"), capabilities).await.expect("Chromium starts");
         driver.set_page_load_timeout(Duration::from_secs(30)).await.expect("a timeout can be set");
         Self { driver, _chromedriver: chromedriver, profile, looked: AtomicBool::new(false) }
