@@ -16,8 +16,7 @@ use super::problem::Refused;
 use super::reads::Reading;
 use super::reviews::REVIEW;
 use super::runs::RUN;
-use super::wait::LONGEST as LONGEST_WAIT;
-use super::{AppState, Edge, cookies, headers, host, mcp, origin};
+use super::{AppState, Edge, cookies, headers, host, mcp, origin, wait};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 
@@ -36,7 +35,7 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
     let waits = waits(&request, &route);
-    let limit = if waits { TIME_LIMIT + LONGEST_WAIT } else { TIME_LIMIT };
+    let limit = if waits { TIME_LIMIT + wait::LONGEST } else { TIME_LIMIT };
     let reading = Reading::of(&mut request, waits);
     let api = route == mcp::PATH || request.uri().path().starts_with("/api/");
     let Edge { public_origins, hosts, .. } = &state.edge;
@@ -84,9 +83,7 @@ fn known(method: &Method) -> &'static str {
 
 /// Whether a request may wait for a review or a run, and so take longer than [`TIME_LIMIT`].
 fn waits(request: &Request, route: &str) -> bool {
-    let query = request.uri().query().unwrap_or_default();
-    route == mcp::PATH
-        || [REVIEW, RUN].contains(&route) && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait")
+    route == mcp::PATH || [REVIEW, RUN].contains(&route) && wait::is_asked(request.uri())
 }
 
 /// Aborts a handler that takes too long, with `503`. Its commit may still take effect.

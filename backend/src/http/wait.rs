@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Uri};
 use parking_lot::Mutex;
 use shared::error::{Code, Problem};
 use shared::id::{ReviewId, RunId};
@@ -30,6 +30,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 /// The interval at which the task checks, while nothing is committed, whether requests still wait.
 const ROLL_CALL: Duration = Duration::from_secs(5);
+
+/// Whether a request asks to wait.
+pub(super) fn is_asked(uri: &Uri) -> bool {
+    form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).any(|(name, _)| name == "wait")
+}
 
 /// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

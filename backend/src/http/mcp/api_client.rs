@@ -10,6 +10,7 @@ use shared::error::{Code, Problem};
 use tower::ServiceExt as _;
 
 use super::super::reads::Reading;
+use super::super::wait;
 use crate::client_address::ClientAddress;
 
 /// The largest response that is read, in bytes.
@@ -76,7 +77,7 @@ impl ApiClient {
         let mut request = request.body(body).map_err(|_| Problem::invalid("/idempotency_key", "not a header value"))?;
         request.headers_mut().extend(self.headers.clone());
         *request.extensions_mut() = self.extensions.clone();
-        let waits = request.uri().query().is_some_and(|query| query.contains("wait="));
+        let waits = wait::is_asked(request.uri());
         // Kept until the response has been read.
         let _reading = Reading::of(&mut request, waits);
         let Ok(response) = self.router.clone().oneshot(request).await;

@@ -40,8 +40,8 @@ impl Views {
     }
 }
 
-/// Records that a person who may decide a pending review, or a token of theirs, has opened it, as it was read for them. Errors are only
-/// logged. The idempotency key ensures that each view is recorded once across servers and restarts.
+/// Records that a person who may decide a pending review, or a token of theirs, has opened it, as it was read for them.
+/// Errors are only logged. The idempotency key ensures that each view is recorded once across servers and restarts.
 pub(super) async fn record(caller: &Caller, review: &Review) {
     let principal = caller.principal();
     let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();

@@ -57,7 +57,8 @@ impl Group {
         self.replace(user, moment);
     }
 
-    /// Records that a person was not admitted, unless too many refusals were recorded already. If none of their groups gives access, they also lose their roles.
+    /// Records that a person was not admitted, unless too many refusals were recorded already. If none of their groups
+    /// gives access, they also lose their roles.
     pub fn refuse_sign_in(&mut self, refused: &RefusedSignIn, moment: Moment) -> Committed {
         let known = self.known(&refused.account).map(|known| known.user.clone());
         let failed = LoginFailed {
