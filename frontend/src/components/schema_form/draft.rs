@@ -246,7 +246,10 @@ fn at(choices: &[FieldChoice], value: &Value) -> Option<usize> {
 
 /// Parses JSON. `object`: only an object is accepted.
 pub fn parse_json(text: &str, object: bool) -> Result<Value, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}"))?;
+    let says = |error: serde_json::Error| {
+        if error.is_eof() { "something is missing at its end".to_owned() } else { error.to_string() }
+    };
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {}", says(error)))?;
     if object && !value.is_object() {
         Err("This must be an object, such as {\"ticket\": 42}".to_owned())
     } else {

@@ -80,6 +80,8 @@ fn what_is_no_object_is_said_and_not_dropped() {
         text.set(typed.into());
         assert_eq!(draft.is_sound(), sound, "{typed}");
     }
+    text.set("{ \"a\": 1, ".into());
+    assert_eq!(draft.mistake().as_deref(), Some("Not valid JSON: something is missing at its end"));
 }
 
 #[test]
