@@ -290,8 +290,8 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     let here = driver.current_url().await?;
 
     // The next request is the first that gets 401. The page receives another 401 only after the new login.
-    driver.delete_all_cookies().await?;
     driver.execute(HOLD_REFUSED_FACETS, vec![]).await?;
+    driver.delete_all_cookies().await?;
     button_starting(driver, "Critical").click().await?;
     wait_for_text(driver, "Your session has ended.").await;
     browser.is_readable("session-ended", &SCREENS).await;
