@@ -40,8 +40,8 @@ pub(super) struct Builder<'f> {
     pub(super) reviews: BTreeMap<ReviewId, Review>,
     /// The users and their roles; `None` if the flow does not need them.
     pub(super) people: Option<Arc<[Principal]>>,
-    /// Whether the transition depends on `people`.
-    pub(super) people_asked: bool,
+    /// Those of `people` on whom the transition depends; `None` if it depends on nobody.
+    pub(super) consulted: Option<BTreeSet<Username>>,
     /// The newest feedback on agents that receive it.
     pub(super) feedback: Vec<Feedback>,
     /// Whether an agent received feedback in this transition.
@@ -94,7 +94,7 @@ impl<'f> Builder<'f> {
             state,
             reviews: BTreeMap::new(),
             people: None,
-            people_asked: false,
+            consulted: None,
             feedback: Vec::new(),
             feedback_told: false,
             feedback_given: Vec::new(),
@@ -141,6 +141,15 @@ impl<'f> Builder<'f> {
             }
             _ => {}
         }
+        self.into_transition(refused)
+    }
+
+    /// Returns a transition that only has entries, and leaves the run as it was, with its revision.
+    pub(super) fn finish_unchanged(self) -> Transition {
+        self.into_transition(None)
+    }
+
+    fn into_transition(self, refused: Option<Refusal>) -> Transition {
         let run = view::summary(&self.state);
         let shown = self.state.shown_id();
         // A carrier has no entries of its own, only those of its review.
@@ -150,7 +159,9 @@ impl<'f> Builder<'f> {
             Event { run_id: shown, review_id: entry.review_id, ..event }
         });
         let events = events.collect();
-        let reviews = self.changed.iter().filter_map(|id| self.reviews.remove(id)).collect();
+        let mut all = self.reviews;
+        let reviews = self.changed.iter().filter_map(|id| all.remove(id)).collect();
+        let consulted = self.consulted;
         Transition {
             state: self.state,
             reviews,
@@ -161,7 +172,9 @@ impl<'f> Builder<'f> {
             events,
             given: self.given,
             used: self.used,
-            people_used: self.people.filter(|_| self.people_asked),
+            people_used: self.people.zip(consulted).map(|(people, consulted)| {
+                people.iter().filter(|person| consulted.contains(&person.username)).cloned().collect()
+            }),
             feedback_used: if self.feedback_told { self.feedback } else { Vec::new() },
             feedback_given: self.feedback_given,
             refused,

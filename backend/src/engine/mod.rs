@@ -85,7 +85,14 @@ pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Mom
 /// Applies an input to a run, and advances it until it has to wait. Passed deadlines come first, then the votes of
 /// those who have lost their right: if there were any, the transition must be committed even if the input itself is
 /// refused ([`Transition::refused`]).
+///
+/// A view changes nothing: it only adds its entry, and the run keeps its revision.
 pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
+    if let Input::View { review, by, seen } = input {
+        let mut builder = Builder::resume(flow, snapshot, moment);
+        builder.viewed(review, &by, seen)?;
+        return Ok(builder.finish_unchanged());
+    }
     let mut builder = resume(flow, snapshot, moment);
     let expired = expire_overdue(&mut builder);
     let to_recount = builder.to_recount(matches!(input, Input::Recount));
@@ -203,7 +210,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         Input::Comment { review, by, via, text } => builder.comment(review, &by, via, text),
         Input::Withdraw { review, by, via, reason } => builder.take_back(review, &by, via, reason.as_deref()),
         Input::Feedback { by, involvement, feedback } => builder.take_feedback(&by, involvement, feedback),
-        Input::View { review, by, seen } => builder.viewed(review, &by, seen),
+        Input::View { .. } => Err(Refusal::Unchanged),
     }
 }
 

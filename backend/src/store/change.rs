@@ -132,7 +132,7 @@ pub enum Operation {
         /// The input of the engine.
         input: Box<Input>,
     },
-    /// Passes an input to the run of a review. Returns [`Committed::Decided`].
+    /// Passes an input to the run of a review. Returns [`Committed::Decided`], or [`Committed::Done`] for a view.
     Review {
         /// The review; its run is looked up.
         review: ReviewId,

@@ -118,6 +118,7 @@ pub(super) struct Changed {
     pub ended_tasks: BTreeSet<TaskId>,
     pub abandoned_tasks: BTreeSet<TaskId>,
     pub events: Vec<Event>,
+    /// The inputs that changed the run. Without any, only the entries are written.
     pub inputs: Vec<Recorded>,
 }
 

@@ -41,6 +41,9 @@ impl Group {
     /// Returns the people who exist, for the engine, as changed by this group. `None` if neither the flow nor the input
     /// nor a delegation in the run needs them.
     pub fn people(&self, flow: &Compiled, run: RunId, input: Option<&Input>) -> Option<Arc<[Principal]>> {
+        if matches!(input, Some(Input::View { .. })) {
+            return None;
+        }
         // A review that was delegated in this group had its delegator's rights checked just now.
         let is_delegated = self.runs.get(&run).is_some_and(RunWork::has_delegations) && !self.active.is_empty();
         if !flow.needs_people() && !is_delegated && !matches!(input, Some(Input::Recount)) {

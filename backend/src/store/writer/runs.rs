@@ -115,7 +115,11 @@ impl Group {
     ) -> Result<Committed, CommitError> {
         let run = *self.run_of.get(&review).ok_or(CommitError::NotFound)?;
         let viewer = input.by().map(|by| by.username.clone());
+        let is_view = matches!(input, Input::View { .. });
         self.apply(by, run, input, moment)?;
+        if is_view {
+            return Ok(Committed::Done);
+        }
         let review = self.snapshot(run)?.reviews.get(&review).cloned().ok_or(CommitError::NotFound)?;
         let review = review.seen_by(viewer.as_ref());
         let outcome = if review.is_pending() { DecisionEffect::Recorded } else { DecisionEffect::Resolved };
@@ -250,6 +254,8 @@ impl RunWork {
 
     /// Adds a transition. If it returns the transition's refusal, the transition is written nevertheless.
     fn absorb(&mut self, transition: Transition, recorded: Recorded) -> Result<(), CommitError> {
+        let before = self.snapshot.as_ref().map(|snapshot| snapshot.state.revision);
+        let is_changed = before != Some(transition.state.revision);
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));
         match &mut self.snapshot {
@@ -277,7 +283,9 @@ impl RunWork {
             }
         }
         changed.events.extend(transition.events);
-        changed.inputs.push(recorded);
+        if is_changed {
+            changed.inputs.push(recorded);
+        }
         transition.refused.map_or(Ok(()), |refusal| Err(refusal.into()))
     }
 }

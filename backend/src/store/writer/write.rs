@@ -248,6 +248,21 @@ impl Group {
 
 impl Rows {
     fn run(&mut self, run: RunId, work: &RunWork, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
+        let last = changed.events.last().map(|event| event.at);
+        let at = last.max(Some(snapshot.state.updated_at)).unwrap_or_default();
+        let mut body = NewBody::pack(at, Some(run), &changed.events);
+        if !changed.inputs.is_empty() {
+            self.state(run, work, snapshot, changed)?;
+            body = body.with_inputs(at, &changed.inputs, RunState::FORMAT);
+        }
+        let body = encode_owned(run.0, &body, OUTER_LEVELS, || body.owner(), &mut self.blobs)?;
+        self.large |= is_large(&body);
+        self.log.push(LogRow { at: at.0, run: Some(run.0), body: pack(body) });
+        Ok(())
+    }
+
+    /// Adds what has changed of a run beside its entries.
+    fn state(&mut self, run: RunId, work: &RunWork, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
         let state = &snapshot.state;
         let shown = summary(state);
         self.status(work.stored_status.as_deref(), &shown, state);
@@ -287,14 +302,6 @@ impl Rows {
             let is_unchanged = |task: &TaskId| !changed.tasks.contains_key(task) && !changed.ended_tasks.contains(task);
             self.raised_tasks.extend(state.open_tasks().filter(is_unchanged).map(|task| vec![task.0.into()]));
         }
-        let body = NewBody::pack(state.updated_at, Some(run), &changed.events).with_inputs(
-            state.updated_at,
-            &changed.inputs,
-            RunState::FORMAT,
-        );
-        let body = encode_owned(run.0, &body, OUTER_LEVELS, || body.owner(), &mut self.blobs)?;
-        self.large |= is_large(&body);
-        self.log.push(LogRow { at: state.updated_at.0, run: Some(run.0), body: pack(body) });
         Ok(())
     }
 }

@@ -67,14 +67,21 @@ impl Builder<'_> {
     }
 
     /// Returns the people who may decide a review now, whoever could when it was opened. If votes are counted, it is
-    /// those who have a vote of their own, whoever casts it.
+    /// those who have a vote of their own, whoever casts it. Otherwise the first one suffices: all that counts is
+    /// whether there is anybody.
     pub(super) fn those_who_may(&mut self, review: &Review) -> Vec<Principal> {
-        self.people_asked = true;
-        let may = |person: &&Principal| match review.voting {
-            Some(_) => has_vote(person, review),
-            None => voice(person, review).is_ok(),
+        let people = self.people.iter().flat_map(|people| people.iter());
+        let those: Vec<Principal> = match review.voting {
+            Some(_) => people.filter(|person| has_vote(person, review)).cloned().collect(),
+            None => people.filter(|person| voice(person, review).is_ok()).take(1).cloned().collect(),
         };
-        self.people.iter().flat_map(|people| people.iter()).filter(may).cloned().collect()
+        self.consult(those.iter().map(|person| &person.username));
+        those
+    }
+
+    /// Notes that the transition depends on these people, whether they exist or not.
+    pub(super) fn consult<'n>(&mut self, names: impl IntoIterator<Item = &'n Username>) {
+        self.consulted.get_or_insert_default().extend(names.into_iter().cloned());
     }
 
     /// Remembers who decided or voted at a node, if others are to check it (`not_same_as`).

@@ -41,6 +41,7 @@ impl Builder<'_> {
         let (mut added, mut given_back) = (Vec::new(), Vec::new());
         after.claimed_by.take_if(|claim| after.barred.contains(&claim.by));
         if self.people.is_some() {
+            self.consult(before.holders().into_iter().flat_map(|(owner, holder)| [owner, holder]));
             lost.extend(self.end_delegations(&mut after));
             given_back = self.hand_back(&mut after);
             let now = self.those_who_may(&after);
