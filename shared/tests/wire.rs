@@ -175,7 +175,7 @@ fn every_body_travels() {
         "note": "n", "made_by": "ana", "created_at": AT}));
     let rule = json!({"channel": "slack", "events": ["review.requested"], "after": "10m", "severities": ["high"]});
     travels::<notification::Notifications>(&json!({"rules": [rule], "slack_user_id": "U024BE7LH", "email": "a@b",
-        "available": ["slack", "email"]}));
+        "available": ["slack", "email"], "default_rules": [rule]}));
     travels::<shared::view::Views>(&json!({"revision": 1, "views": [
         {"name": "n", "filter": {"severity": "high", "due": "30m", "q": "x"}, "default": true}]}));
     travels::<notification::Delivery>(

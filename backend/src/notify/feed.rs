@@ -144,7 +144,7 @@ impl Feeder {
         Resume::After(ELSEWHERE)
     }
 
-    /// Everyone who chose to be notified. Empty if no entry is an occasion for that.
+    /// Everyone who has rules, their own or those of the settings. Empty if no entry is an occasion for that.
     async fn people(&self, entries: &[Entry]) -> Result<Vec<Recipient>, store::Error> {
         if self.outlets.channels().is_empty() {
             return Ok(Vec::new());
@@ -154,8 +154,11 @@ impl Feeder {
             return Ok(Vec::new());
         }
         let mut people = Vec::new();
-        for (record, choice) in self.store.notified().await? {
-            people.push(Recipient::of(&self.store, record, choice).await?);
+        for (record, choice) in self.store.notified(!self.outlets.default_rules.is_empty()).await? {
+            let choice = self.outlets.with_defaults(choice);
+            if !choice.applied().is_empty() {
+                people.push(Recipient::of(&self.store, record, choice).await?);
+            }
         }
         Ok(people)
     }

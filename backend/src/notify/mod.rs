@@ -31,14 +31,15 @@ use std::time::Duration;
 
 use shared::id::ReviewId;
 use shared::log::Entry;
-use shared::notification::Channel;
+use shared::notification::{Channel, Notifications, Rule};
 use tokio::sync::watch;
 
 pub use callback::NO_CALLBACKS;
 pub use email::is_address;
 pub use service::{InteractionReply, NotificationService, Untested};
 pub use settings::{
-    Encryption, NotificationSecrets, NotificationSettings, SlackSettings, SmtpSettings, WebhookSettings,
+    DefaultNotifications, Encryption, NotificationSecrets, NotificationSettings, RuleMistake, SlackSettings,
+    SmtpSettings, WebhookSettings, rule_mistakes,
 };
 pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent, is_slack_user_id};
 
@@ -106,6 +107,8 @@ struct Outlets {
     callbacks: Option<Callbacks>,
     slack: Option<Slack>,
     mailer: Option<Mailer>,
+    /// The rules of people who chose none.
+    default_rules: Vec<Rule>,
     /// The URL of the console, without a slash at the end.
     url: String,
 }
@@ -114,14 +117,17 @@ impl Outlets {
     fn new(settings: NotificationSettings, secrets: &NotificationSecrets, url: String) -> Result<Self, Error> {
         let webhooks = settings.webhooks.into_iter();
         let webhooks = webhooks.map(|(name, webhook)| Ok((name.clone(), Webhook::new(&name, webhook, secrets)?)));
-        Ok(Self {
+        let mut outlets = Self {
             clients: Clients::new(&settings.allowed_hosts)?,
             webhooks: webhooks.collect::<Result<_, Error>>()?,
             callbacks: Callbacks::new(secrets)?,
             slack: settings.slack.map(|slack| Slack::new(&slack, secrets)).transpose()?,
             mailer: settings.smtp.map(|smtp| Mailer::new(&smtp, secrets)).transpose()?,
+            default_rules: Vec::new(),
             url,
-        })
+        };
+        outlets.default_rules = settings.default.checked(&outlets.channels())?;
+        Ok(outlets)
     }
 
     fn is_empty(&self) -> bool {
@@ -132,6 +138,12 @@ impl Outlets {
     fn channels(&self) -> Vec<Channel> {
         let slack = self.slack.iter().map(|_| Channel::Slack);
         slack.chain(self.mailer.iter().map(|_| Channel::Email)).collect()
+    }
+
+    /// Returns a person's choice with what this server adds to it: its channels, and the rules of those who chose none.
+    fn with_defaults(&self, choice: Option<Notifications>) -> Notifications {
+        let (available, default_rules) = (self.channels(), self.default_rules.clone());
+        Notifications { available, default_rules, ..choice.unwrap_or_default() }
     }
 
     /// Whether programs, or a channel in Slack, may be notified of an entry. Its review need not be read otherwise.

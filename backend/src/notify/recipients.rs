@@ -1,4 +1,4 @@
-//! Chooses the people who are notified, by their settings, and checks whether a message is still useful when it is due.
+//! Chooses the people who are notified, by their rules, and checks whether a message is still useful when it is due.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ const FEW: usize = 5;
 /// After this many failures, a delivery is sent alone.
 const ALONE_AFTER: u32 = 5;
 
-/// A person who chose to be notified.
+/// A person who may be notified.
 pub(super) struct Recipient {
     record: UserRecord,
     choice: Notifications,
@@ -55,7 +55,7 @@ pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets)
         if notice.only.is_some_and(|only| !only.contains(&principal.username)) {
             continue;
         }
-        for rule in &choice.rules {
+        for rule in choice.applied() {
             let wanted = rule.events.contains(&notice.occasion)
                 && (rule.severities.is_empty() || rule.severities.contains(&notice.review.stakes.severity))
                 && channels.contains(&rule.channel)
@@ -224,12 +224,12 @@ impl Sender {
         Ok(())
     }
 
-    /// Returns a person who may log in and chose to be notified.
+    /// Returns a person who may log in.
     async fn person(&self, username: &str) -> Result<Option<Recipient>, DeliveryFailure> {
         let record = self.store.user(username).await.map_err(|error| unread(&error))?;
         let Some(record) = record.filter(|record| record.user.active) else { return Ok(None) };
         let choice = self.store.notifications(username).await.map_err(|error| unread(&error))?;
-        let Some(choice) = choice else { return Ok(None) };
+        let choice = self.outlets.with_defaults(choice);
         Recipient::of(&self.store, record, choice).await.map(Some).map_err(|error| unread(&error))
     }
 

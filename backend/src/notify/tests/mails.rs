@@ -23,6 +23,7 @@ on_both! {
     who_may_decide_is_written_to_after_a_while_if_it_is_still_pending,
     a_flood_of_reviews_is_one_mail,
     a_review_that_changes_hands_is_announced_to_whoever_gets_it,
+    the_rules_of_the_settings_are_for_those_who_chose_none,
     only_a_refusal_of_the_address_is_final,
 }
 
@@ -112,7 +113,7 @@ async fn speak(mut stream: TcpStream, mails: Arc<Mutex<Vec<String>>>, refusals: 
 
 fn by_mail(address: &str, events: &[Occasion], after: Option<Span>) -> Notifications {
     let rule = Rule { channel: Channel::Email, events: events.to_vec(), after, severities: Vec::new() };
-    Notifications { rules: vec![rule], email: Some(address.to_owned()), ..Notifications::default() }
+    Notifications { rules: Some(vec![rule]), email: Some(address.to_owned()), ..Notifications::default() }
 }
 
 async fn listed(world: &World, status: DeliveryStatus) -> Vec<shared::notification::Delivery> {
@@ -212,6 +213,40 @@ async fn a_review_that_changes_hands_is_announced_to_whoever_gets_it(world: Worl
     world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(lost)))).await.expect("tom has lost the role");
     world.store.commit(change(None, Input::Recount)).await.expect("recounted");
     assert_eq!(announced().await, ["ana", "tom"], "and nobody else");
+}
+
+async fn the_rules_of_the_settings_are_for_those_who_chose_none(world: World) {
+    let post = Post::start().await;
+    let rules = "[default]\nrules = [{ channel = \"email\", events = [\"review.requested\"], after = \"10m\" }]";
+    let mut feeder = super::feeder(&world, &settings(&format!("{}\n{rules}", post.toml()))).await;
+    let addressed = async |name: &str, slack_user_id: Option<&str>| {
+        let (email, slack_user_id) = (Some(format!("{name}@desk.example")), slack_user_id.map(str::to_owned));
+        let patch = UserPatch { email, slack_user_id, ..UserPatch::default() };
+        let change = UserChange { username: name.parse().expect("a name"), patch, password_hash: None };
+        world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(change)))).await.expect("addressed");
+    };
+    // Each of them may decide: nothing is known of eva but her address, ana is also known in Slack, tom wants nothing,
+    // and kim has no address.
+    for name in ["eva", "kim"] {
+        world.add_user(name, &["reviewer"]).await;
+    }
+    addressed("eva", None).await;
+    addressed("ana", Some("U024BE7LH")).await;
+    addressed("tom", None).await;
+    choose(&world, "tom", Notifications { rules: Some(Vec::new()), ..Notifications::default() }).await.expect("chosen");
+    world.launched_review("one").await;
+    let mut announced = async || {
+        while matches!(feeder.advance().await.expect("reads"), Resume::Now) {}
+        let waiting = listed(&world, DeliveryStatus::Waiting).await;
+        let mut targets: Vec<_> = waiting.into_iter().map(|delivery| delivery.target).collect();
+        targets.sort();
+        targets
+    };
+    assert_eq!(announced().await, ["ana", "eva"]);
+    // Tom goes back to them.
+    choose(&world, "tom", Notifications::default()).await.expect("chosen");
+    world.launched_review("two").await;
+    assert_eq!(announced().await, ["ana", "ana", "eva", "eva", "tom"]);
 }
 
 async fn only_a_refusal_of_the_address_is_final(world: World) {
