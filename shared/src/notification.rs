@@ -10,7 +10,7 @@ use crate::time::{Span, Timestamp};
 /// The most rules per person.
 pub const MAX_RULES: usize = 20;
 
-/// The events of notifications, named like the kinds of log entries.
+/// The events of notifications, named like the kinds of log entries; a comment is a `review.updated` in the log.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
@@ -28,6 +28,10 @@ pub enum Occasion {
     #[serde(rename = "review.resolved")]
     #[strum(serialize = "review.resolved")]
     Resolved,
+    /// Somebody commented on it.
+    #[serde(rename = "review.commented")]
+    #[strum(serialize = "review.commented")]
+    Commented,
 }
 
 /// The channels of notifications, besides the console and the browser.

@@ -99,6 +99,7 @@ pub(super) fn verb(occasion: Option<Occasion>, review: &Review) -> &'static str 
             ReviewStatus::Pending | ReviewStatus::Resolved => "Decided",
         },
         Some(Occasion::Expiring) => "Nearly due",
+        Some(Occasion::Commented) => "Comment",
         _ => "To review",
     }
 }

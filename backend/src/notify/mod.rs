@@ -1,5 +1,5 @@
-//! Notifies people and programs outside the console: that a review needs them, that time is nearly up, and how a review
-//! ended. Owns the channels, the choice of recipients, and sending with its retries.
+//! Notifies people and programs outside the console: that a review needs them, that time is nearly up, what others say
+//! about it, and how it ended. Owns the channels, the choice of recipients, and sending with its retries.
 //!
 //! Nothing here is on the path of a commit. A feeder reads the log and makes deliveries of its entries, and a sender
 //! sends them; after a crash both continue where they were. If no channel is set up, neither runs, and nothing leaves
@@ -9,6 +9,7 @@
 
 mod callback;
 mod channel;
+mod comments;
 mod email;
 mod failure;
 mod feed;

@@ -69,7 +69,7 @@ pub(super) const PASSED_ON: &str = "passed_on";
 /// Makes the deliveries to programs. Those with a filter of roles also want reviews that an escalation makes theirs.
 pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
     let event = &notice.entry.event;
-    let before = if event.kind.occasion().is_some() {
+    let before = if event.kind.occasion().is_some() || notice.occasion == Occasion::Commented {
         None
     } else if let Ok(ReviewChange::Escalated { role }) = ReviewChange::deserialize(&event.data) {
         let mut before = notice.review.clone();

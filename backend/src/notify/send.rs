@@ -86,6 +86,7 @@ impl Consumer for Sender {
 impl Sender {
     /// Makes one attempt for deliveries that go in one message, and records their outcomes.
     async fn handle(&self, group: Vec<StoredDelivery>, lost: CancellationToken) {
+        let group = self.with_further_comments(group).await;
         let Some(first) = group.first() else { return };
         let span = tracing::info_span!(
             "delivery",
@@ -183,7 +184,7 @@ impl Sender {
     async fn body(&self, held: &StoredDelivery) -> Result<Option<String>, DeliveryFailure> {
         let entry = self.store.entry_of_review(held.review, &held.place).await.map_err(|error| unread(&error))?;
         let entry = entry.filter(|entry| entry.event.review_id == Some(held.review));
-        Ok(entry.map(|entry| webhook::body(&entry, &self.outlets.link(held.review))))
+        Ok(entry.map(|entry| webhook::body(&entry, held.event, &self.outlets.link(held.review))))
     }
 }
 

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use gloo_timers::callback::Timeout;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use shared::access::Principal;
 use shared::id::{ReviewId, Username};
-use shared::log::{Entry, is_asked};
+use shared::log::{Entry, is_asked, takes_part};
 use shared::notification::Occasion;
 use shared::protocol::ServerMessage;
-use shared::review::Review;
 use shared::time::Timestamp;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
@@ -24,7 +24,7 @@ use super::locks::{self, SharedLock};
 use super::session::Session;
 use super::storage;
 use crate::state::browser_notifications::{
-    self as state, Arrivals, Asked, Choice, Notice, SEVERAL, Shows, storage_key,
+    self as state, Arrivals, Choice, News, Notice, SEVERAL, Shows, Subject, storage_key,
 };
 
 /// How long arrivals are collected, in milliseconds: what is decided again within that time is not shown.
@@ -193,7 +193,10 @@ impl BrowserNotifications {
         }
         match message {
             ServerMessage::Entry(entry) if entry.event.kind.is_review() => self.take(entry),
-            ServerMessage::Gone { review_id, .. } => self.end(*review_id),
+            ServerMessage::Gone { review_id, .. } => {
+                self.end(Subject::Review(*review_id));
+                self.end(Subject::Comments(*review_id));
+            }
             // It is not known what has become of the others meanwhile.
             ServerMessage::Resync | ServerMessage::Snapshot { .. } => self.clear(),
             _ => {}
@@ -202,30 +205,46 @@ impl BrowserNotifications {
 
     fn take(self, entry: &Entry) {
         let Some(me) = untrack(|| self.session.principal()) else { return };
-        if let Some(id) = entry.event.review_id.filter(|id| self.knows(*id)) {
-            let is_over = |review: Review| !is_asked(&me, &review);
-            if entry.event.review().is_some_and(is_over) {
-                self.end(id);
-            }
+        if let Some(id) = entry.event.review_id {
+            self.end_if_over(entry, id, &me);
         }
         if !document().hidden() || entry.event.actor.as_ref() == Some(&me.username) {
             return;
         }
-        let Some((Occasion::Requested, review, only)) = entry.event.announces() else { return };
-        if only.is_none_or(|only| only.contains(&me.username)) && is_asked(&me, &review) {
-            self.inner.update_value(|inner| inner.arrivals.arrive(Asked::of(&review)));
+        let Some((occasion, review, only)) = entry.event.announces() else { return };
+        let news = match occasion {
+            Occasion::Requested if is_asked(&me, &review) => News::of(&review),
+            Occasion::Commented if takes_part(&me, &review) => News::of_comment(&review),
+            _ => return,
+        };
+        if only.is_none_or(|only| only.contains(&me.username)) {
+            self.inner.update_value(|inner| inner.arrivals.arrive(news));
             self.look_in(GATHER);
         }
     }
 
-    fn knows(self, id: ReviewId) -> bool {
-        self.inner.with_value(|inner| inner.arrivals.has(id) || inner.shown.contains_key(&id.to_string()))
+    /// Ends what an entry makes outdated. Whoever does something with a review knows the comments on it.
+    fn end_if_over(self, entry: &Entry, id: ReviewId, me: &Principal) {
+        let (asked, comments) = (Subject::Review(id), Subject::Comments(id));
+        let (knows_asked, knows_comments) = (self.knows(asked), self.knows(comments));
+        let review = (knows_asked || knows_comments).then(|| entry.event.review()).flatten();
+        if knows_asked && review.as_ref().is_some_and(|review| !is_asked(me, review)) {
+            self.end(asked);
+        }
+        let is_own = entry.event.actor.as_ref() == Some(&me.username);
+        if knows_comments && (is_own || review.is_some_and(|review| !review.is_pending())) {
+            self.end(comments);
+        }
     }
 
-    fn end(self, id: ReviewId) {
+    fn knows(self, about: Subject) -> bool {
+        self.inner.with_value(|inner| inner.arrivals.has(about) || inner.shown.contains_key(&about.tag()))
+    }
+
+    fn end(self, about: Subject) {
         self.inner.update_value(|inner| {
-            let counts_none = inner.arrivals.end(id);
-            inner.close(&id.to_string());
+            let counts_none = inner.arrivals.end(about);
+            inner.close(&about.tag());
             if counts_none {
                 inner.close(SEVERAL);
             }
@@ -264,8 +283,8 @@ impl BrowserNotifications {
         let due = self.inner.try_update_value(|inner| inner.arrivals.due(now)).unwrap_or_default();
         for shows in due {
             let notice = match shows {
-                Shows::One(asked) => state::one(&asked, says_what, asked.expires_at.map(page.until)),
-                Shows::Several(count) => state::several(count),
+                Shows::One(news) => state::one(&news, says_what, news.expires_at.map(page.until)),
+                Shows::Several(waiting, commented) => state::several(waiting, commented),
             };
             self.show(notice, Rc::clone(&page.open));
         }

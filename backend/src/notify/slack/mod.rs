@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use shared::id::DeliveryId;
 use shared::time::Timestamp;
 
-pub(super) use blocks::{SlackMessage, digest, open, over, passed_on, words};
+pub(super) use blocks::{SlackMessage, comments, digest, open, over, passed_on, words};
 pub use button::{ButtonPress, Interaction};
 pub use reaction::{Reaction, ShownReview, SlackEvent};
 

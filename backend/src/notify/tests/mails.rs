@@ -16,7 +16,7 @@ use crate::clock::Clock as _;
 use crate::engine::Input;
 use crate::notify::tests::choose;
 use crate::store::CommitFollower as _;
-use crate::store::tests::support::{World, actor, decide, on_both, person};
+use crate::store::tests::support::{World, actor, decide, on_both, on_review, person};
 use crate::store::{Change, Operation, Resume, UserChange};
 
 on_both! {
@@ -24,6 +24,7 @@ on_both! {
     a_flood_of_reviews_is_one_mail,
     a_review_that_changes_hands_is_announced_to_whoever_gets_it,
     the_rules_of_the_settings_are_for_those_who_chose_none,
+    a_conversation_is_one_mail_to_each_who_takes_part_and_the_next_after_a_pause,
     only_a_refusal_of_the_address_is_final,
 }
 
@@ -247,6 +248,68 @@ async fn the_rules_of_the_settings_are_for_those_who_chose_none(world: World) {
     choose(&world, "tom", Notifications::default()).await.expect("chosen");
     world.launched_review("two").await;
     assert_eq!(announced().await, ["ana", "ana", "eva", "eva", "tom"]);
+}
+
+async fn a_conversation_is_one_mail_to_each_who_takes_part_and_the_next_after_a_pause(world: World) {
+    let post = Post::start().await;
+    world.add_user("eva", &["reviewer"]).await;
+    for name in ["ana", "tom", "dev", "eva"] {
+        choose(&world, name, by_mail(&format!("{name}@desk.example"), &[Occasion::Commented], None))
+            .await
+            .expect("chosen");
+    }
+    let settings = settings(&post.toml());
+    let mut feeder = super::feeder(&world, &settings).await;
+    let review = world.launched_review("talked about").await;
+    let comment = async |name: &str, text: &str| {
+        let input = Input::Comment { review: review.id, by: person(name), via: Via::Human, text: text.to_owned() };
+        world.store.commit(on_review(review.id, name, input)).await.expect("it is commented on");
+    };
+    // No server sends meanwhile.
+    for (name, text) in [("tom", "one"), ("ana", "two"), ("tom", "three"), ("ana", "four"), ("ana", "five\n--\nsix")] {
+        comment(name, text).await;
+    }
+    while matches!(feeder.advance().await.expect("reads"), Resume::Now) {}
+    drop(feeder);
+    let to = |name: &str| {
+        let envelope = format!("RCPT TO:<{name}@desk.example>");
+        post.mails().into_iter().filter(|mail| mail.contains(&envelope)).collect::<Vec<_>>()
+    };
+    let notifier = start(&world, &settings).await;
+    let waits = async || listed(&world, DeliveryStatus::Waiting).await.len();
+    eventually(&world, "all are told", async || (waits().await == 0).then_some(())).await;
+    let (to_dev, to_tom) = (to("dev"), to("tom"));
+    assert_eq!((to_dev.len(), to_tom.len(), post.mails().len()), (1, 1, 2), "{:?}", post.mails());
+    assert!(
+        to_dev[0].contains("Subject: Comment: ") && to_dev[0].contains("\n5 comments, the newest by ana:\n"),
+        "{to_dev:?}"
+    );
+    assert!(to_dev[0].contains("\n> five\n> --\n> six\n"), "it cannot pass for the rest of the mail: {to_dev:?}");
+    assert!(to_tom[0].contains("\n3 comments, the newest by ana:\n"), "{to_tom:?}");
+    let dropped = listed(&world, DeliveryStatus::Dropped).await.pop().expect("ana knows what she has answered");
+    assert_eq!((dropped.target.as_str(), dropped.error.as_deref()), ("ana", Some("this person has answered")));
+
+    comment("tom", "seven").await;
+    comment("tom", "eight").await;
+    eventually(&world, "ana is told at once", async || (!to("ana").is_empty()).then_some(())).await;
+    eventually(&world, "dev is told later", async || {
+        let waiting = listed(&world, DeliveryStatus::Waiting).await;
+        let to_dev: Vec<_> = waiting.iter().filter(|delivery| delivery.target == "dev").collect();
+        (to_dev.len() == 2 && to_dev.iter().any(|delivery| delivery.attempts > 0)).then_some(())
+    })
+    .await;
+    assert_eq!(to("dev").len(), 1);
+    // PostgreSQL uses its own clock.
+    if world.database.url.starts_with("sqlite") {
+        world.clock.advance(Duration::from_mins(10));
+        let to_dev =
+            eventually(&world, "the next one", async || Some(to("dev")).filter(|mails| mails.len() == 2)).await;
+        assert!(to_dev[1].contains("\n2 comments, the newest by tom:\n> eight\n"), "{to_dev:?}");
+        eventually(&world, "none is left", async || (waits().await == 0).then_some(())).await;
+        assert_eq!(to("dev").len(), 2);
+    }
+    notifier.shutdown().await;
+    assert!(to("eva").is_empty(), "she only could decide");
 }
 
 async fn only_a_refusal_of_the_address_is_final(world: World) {

@@ -61,6 +61,7 @@ fn event_words(event: Occasion) -> &'static str {
         Occasion::Requested => "I am asked to decide",
         Occasion::Expiring => "its deadline is near",
         Occasion::Resolved => "it is resolved",
+        Occasion::Commented => "others comment on it",
     }
 }
 

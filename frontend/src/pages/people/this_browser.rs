@@ -72,7 +72,7 @@ pub fn ThisBrowser() -> impl IntoView {
                             on:change=while_shown(flip)
                         />
                         <span>
-                            <b>"Notify me when a review waits for me"</b>
+                            <b>"Notify me when a review waits for me, and of comments where I take part"</b>
                             <span class="hint">"While no tab of Countersign is in sight. A click opens the review, and decides nothing."</span>
                         </span>
                     </label>
@@ -86,7 +86,7 @@ pub fn ThisBrowser() -> impl IntoView {
                             />
                             <span>
                                 <b>"Show what is asked"</b>
-                                <span class="hint">"The title, the flow and the deadline, also to others who see your screen. Otherwise only the severity."</span>
+                                <span class="hint">"The title, the flow, the deadline and who comments, also to others who see your screen. Otherwise only the severity."</span>
                             </span>
                         </label>
                     </Show>
