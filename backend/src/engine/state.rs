@@ -104,8 +104,9 @@ impl RunState {
     /// since 5, a question says whether its review is pending; since 6, agents work for others, and something may be
     /// handed over; since 7, a channel may be asked, and an agent's limits hold for its step; since 8, guardrails may
     /// ask programs about an approval; since 9, a call may be asked about at each of its gates; since 10, a
-    /// conversation counts only its own usage (`super::upgrade`).
-    pub const FORMAT: u32 = 10;
+    /// conversation counts only its own usage (`super::upgrade`); since 11, guardrails may ask programs about the
+    /// outcome of votes.
+    pub const FORMAT: u32 = 11;
 
     /// Returns the id by which people know the run; `None` for a run that only carries a question (`super::carrier`).
     pub fn shown_id(&self) -> Option<RunId> {

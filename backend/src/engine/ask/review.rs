@@ -7,6 +7,7 @@ use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
 use shared::review::{Advice, AskedHandler, Item, Outcome, Resolution, Review, ReviewStatus};
 use shared::run::Step;
+use shared::time::Timestamp;
 use shared::voting::Edited;
 
 use super::asking::Asking;
@@ -24,8 +25,7 @@ use crate::engine::transition::TaskKind;
 use crate::engine::{digest, view};
 
 impl Builder<'_> {
-    /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them. The task of the
-    /// deadline, if there is one, is due at the warning first.
+    /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them.
     pub(super) fn ask_people(
         &mut self,
         asking: Asking,
@@ -56,13 +56,25 @@ impl Builder<'_> {
             self.add_review(review);
             expires_at
         };
-        let warn_at = expires_at.and_then(|at| warning(self.now, at));
-        let due_at = warn_at.or(expires_at);
-        let timer =
-            due_at.map(|at| Timer { task: self.add_task(&step, TaskKind::Deadline { review: id }, at, true), warn_at });
+        let timer = self.add_timer(&step, id, expires_at);
         let asking = Asking { advice: Vec::new(), pending: true, ..asking };
         self.state.questions.push(asking.of(Asked::People, timer));
         Ok(())
+    }
+
+    /// Asks people again about a review that has stayed pending, until the deadline that it has.
+    pub(super) fn ask_people_again(&mut self, question: Question) {
+        let expires_at = self.reviews.get(&question.review).and_then(|review| review.expires_at);
+        let step = self.state.step_of(&question.subject).cloned();
+        let timer = step.and_then(|step| self.add_timer(&step, question.review, expires_at));
+        self.state.questions.push(Question { asked: Asked::People, timer, ..question });
+    }
+
+    /// Creates the timer of a review with this deadline. It is due at the warning first.
+    fn add_timer(&mut self, step: &Step, id: ReviewId, expires_at: Option<Timestamp>) -> Option<Timer> {
+        let warn_at = expires_at.and_then(|at| warning(self.now, at));
+        let due_at = warn_at.or(expires_at)?;
+        Some(Timer { task: self.add_task(step, TaskKind::Deadline { review: id }, due_at, true), warn_at })
     }
 
     /// Returns the review about a subject as it would be opened now.

@@ -22,6 +22,8 @@ use super::decide::verdict::{CheckedVerdict, NodeVerdict, joined};
 use super::guardrail::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::digest;
+use crate::engine::question::{Approval, Asked};
+use crate::engine::transition::Refusal;
 use tally::{VoteFor, VoteOutcome};
 use void::void;
 
@@ -71,14 +73,15 @@ impl Builder<'_> {
             self.emit_vote(&review, Some(actor), ReviewChange::Content { voided, vote: true });
             return self.settle_votes(id);
         }
-        if tally::outcome(&review) == VoteOutcome::Open {
+        self.settle_votes(id)?;
+        if self.reviews.get(&id).is_some_and(Review::is_pending) {
             self.emit_vote(&review, Some(actor), ReviewChange::Vote);
-            return Some(());
         }
-        self.settle_votes(id)
+        Some(())
     }
 
-    /// Resolves a review if the outcome of its votes is certain. `None` if nothing waits for it.
+    /// Resolves a review if the outcome of its votes is certain, once guardrails have asked programs about it. `None` if
+    /// nothing waits for it.
     pub(super) fn settle_votes(&mut self, id: ReviewId) -> Option<()> {
         let review = self.reviews.get(&id)?;
         let choice = match tally::outcome(review) {
@@ -86,6 +89,17 @@ impl Builder<'_> {
             VoteOutcome::Accepted(choice) | VoteOutcome::Refused(choice) => choice,
         };
         let (said, decision, by) = ruling(review, &choice)?;
+        // Programs are asked when somebody votes. If people who have not voted lose their right, the votes of the others
+        // can decide without another one.
+        let question = self.state.question(id).filter(|question| question.pending)?;
+        if let Err(Refusal::Unasked { inquiries, .. }) =
+            self.refuse_unasked_reply(&question.subject, choice.option.as_deref())
+        {
+            if !matches!(question.asked, Asked::Guardrails { .. }) {
+                self.ask_guardrails_instead(id, Approval::Votes, inquiries);
+            }
+            return Some(());
+        }
         // The shown values were checked when they were put in.
         let put_in = PutIn::looked_at(decision.edits.clone());
         self.carry_out(id, said, &decision, &put_in, &by)
