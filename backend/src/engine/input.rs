@@ -129,12 +129,15 @@ pub enum Input {
         /// The failure as reported by the worker, and whether another attempt may help.
         failure: TaskFailure,
     },
-    /// A call that may not be repeated was lost in flight: its worker is gone, and nobody knows whether it happened.
+    /// A call was lost in flight: its worker is gone, and nobody knows whether it happened.
     TaskLost {
-        /// The task of the tool call that was lost.
+        /// The task of the call that was lost.
         task: TaskId,
-        /// The attempt that was lost.
+        /// The attempt of the worker that has found this.
         attempt: u32,
+        /// Whether that worker makes the call again. Otherwise it is a tool call that may not be repeated.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// A task of the run can never be carried out by this server: the run fails, without its flow being used.
     Fail {
@@ -287,7 +290,7 @@ impl Input {
             | Self::HandlerAnswered { task, attempt, .. }
             | Self::GuardrailsAnswered { task, attempt, .. }
             | Self::TaskFailed { task, attempt, .. }
-            | Self::TaskLost { task, attempt }
+            | Self::TaskLost { task, attempt, .. }
             | Self::Fail { task, attempt, .. } => Some((*task, Some(*attempt))),
             Self::Due { task } => Some((*task, None)),
             _ => None,

@@ -182,6 +182,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
             None if builder.is_model_task(task) => builder.model_failed(task, &failure),
             None => builder.tool_failed(task, &failure),
         },
+        Input::TaskLost { task, again: true, .. } => builder.call_again(task),
         Input::TaskLost { task, .. } => builder.tool_lost(task, None),
         Input::Fail { task, error, .. } => builder.fail_run(task, error),
         // Deadlines that have passed were applied before.

@@ -99,13 +99,16 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
     let task = &claimed.task;
     let asks = claimed.lost_before && !task.repeatable && task.kind.is_call();
     if asks && claimed.lost < MOST_LOST {
-        return Ok(Input::TaskLost { task: task.id, attempt: claimed.attempt });
+        return Ok(Input::TaskLost { task: task.id, attempt: claimed.attempt, again: false });
     }
     if claimed.lost >= MOST_LOST {
         return Ok(given_up(claimed));
     }
     if !task.kind.is_call() {
         return Ok(Input::Due { task: task.id });
+    }
+    if claimed.lost_before {
+        tell_lost_attempt(options, claimed).await?;
     }
     let store = &options.store;
     // The run may have been continued since the claim.
@@ -148,6 +151,22 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
         }
         Work::Refuse(failure) => failed(claimed, failure),
     })
+}
+
+/// Lets the log of the run say that its call is made again, since the worker of the attempt before is gone. If that
+/// fails, the call is made all the same.
+async fn tell_lost_attempt(options: &Options, claimed: &Claimed) -> Result<(), NoInput> {
+    let input = Box::new(Input::TaskLost { task: claimed.task.id, attempt: claimed.attempt, again: true });
+    let told = options.store.commit(Change::by_server(Operation::Run { run: claimed.task.run, input })).await;
+    match told {
+        Err(CommitError::Refused(Refusal::TaskOver | Refusal::RunOver)) => Err(NoInput::Over),
+        Err(CommitError::NewerFormat(_)) => Err(NoInput::Newer),
+        Err(error) => {
+            tracing::warn!(%error, "the log of the run does not say that the attempt before was lost");
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+    }
 }
 
 /// Asks a program that is a handler.

@@ -160,6 +160,9 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             (TaskKind::Model { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ModelFailed) }
             }
+            (TaskKind::Model { .. } | TaskKind::Ask { .. } | TaskKind::Look { .. }, 1) => {
+                Input::TaskLost { task: id, attempt, again: true }
+            }
             (TaskKind::Model { .. }, _) => Input::ModelAnswered { task: id, attempt, answer: some_answer(pick) },
             (TaskKind::Ask { .. } | TaskKind::Look { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::HandlerFailed) }
@@ -169,7 +172,7 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             (TaskKind::Tool { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ToolFailed) }
             }
-            (TaskKind::Tool { .. }, 1) => Input::TaskLost { task: id, attempt },
+            (TaskKind::Tool { .. }, 1) => Input::TaskLost { task: id, attempt, again: pick % 4 == 0 },
             (TaskKind::Tool { .. }, _) => Input::ToolReturned { task: id, attempt, result: json!(pick) },
         });
     }
