@@ -210,8 +210,8 @@ impl Group {
         Ok(())
     }
 
-    /// Records where the log entries about erased entries are. `first` is the number of the log row with the first
-    /// entry that belongs to no run.
+    /// Records where the log entries about erased entries are. `first` is the number of the first log row that no
+    /// change of a run caused.
     pub(super) async fn write_erasures(&mut self, conn: &mut Conn, first: i64) -> Result<(), Error> {
         let entries = std::mem::take(&mut self.erasures.entries).into_iter().map(|(entry, number)| {
             let row = first.saturating_add(i64::try_from(entry).unwrap_or(i64::MAX));

@@ -141,7 +141,7 @@ pub(super) enum EndedAccess {
     AllButTokensAnd([u8; 32]),
 }
 
-/// The data to write that belong to no run.
+/// The data to write beside that of changed runs.
 #[derive(Default)]
 pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
@@ -156,8 +156,8 @@ pub(super) struct Out {
     pub ended_grants: BTreeSet<GrantId>,
     pub feedback: Vec<Feedback>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Committed>)>,
-    /// The entries that belong to no run, one row each.
-    pub events: Vec<(Moment, Event)>,
+    /// The entries that no change of a run caused, one row each, with the run that they are about, if there is one.
+    pub events: Vec<(Option<RunId>, Event)>,
 }
 
 impl Group {
@@ -214,7 +214,7 @@ impl Group {
 
     /// Like [`Self::emit`], with the name of the person who acts.
     pub fn emit_by(&mut self, name: Option<&Username>, data: &EventData, moment: Moment) {
-        self.out.events.push((moment, Event::new(moment.now, name.cloned(), data)));
+        self.out.events.push((None, Event::new(moment.now, name.cloned(), data)));
     }
 
     /// Returns the credential of a token, with the SHA-256 of its secret.

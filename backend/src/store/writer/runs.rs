@@ -188,14 +188,15 @@ impl Group {
         answer
     }
 
-    /// Logs what guardrails blocked in a decision that is refused for it. The run is as before, so these entries are
-    /// beside it. They do not have the blocked content, nor say who decides by a secret vote.
+    /// Logs what guardrails blocked in a decision that is refused for it. The run is as before, so these entries
+    /// have rows of their own. They do not have the blocked content, nor say who decides by a secret vote.
     fn log_blocked(&mut self, run: RunId, compiled: &Compiled, input: &Input, refusal: &Refusal, moment: Moment) {
         let is_block = |mistake: &Mistake| mistake.code == FlowCode::GuardrailBlocked.as_str();
         let (Input::Decide { review, by, request, looked, .. }, Refusal::Invalid(mistakes)) = (input, refusal) else {
             return;
         };
         let Some(snapshot) = self.snapshot(run).ok().filter(|_| mistakes.iter().any(is_block)) else { return };
+        let shown = snapshot.state.shown_id();
         let is_secret = snapshot.reviews.get(review).is_some_and(Review::is_secret);
         let actor = Some(by.username.clone()).filter(|_| !is_secret);
         let checked = engine::check(compiled, snapshot.clone(), *review, by, request, looked, moment);
@@ -203,7 +204,7 @@ impl Group {
             let (effect, about) = (Effect::Block, Some(*review));
             let fired = GuardrailFired { guardrail, effect, reason, review: about, action, key };
             let event = Event::new(moment.now, actor.clone(), &EventData::GuardrailFired(fired));
-            self.out.events.push((moment, Event { review_id: about, ..event }));
+            self.out.events.push((Some(run), Event { run_id: shown, review_id: about, ..event }));
         }
     }
 

@@ -152,7 +152,7 @@ impl Group {
         let changed =
             self.runs.values_mut().filter(|work| work.snapshot.is_some()).filter_map(|work| work.changed.as_mut());
         let of_runs = changed.map(|changed| (true, std::mem::take(&mut changed.events)));
-        let others = std::mem::take(&mut self.out.events).into_iter().map(|(_, event)| (false, vec![event]));
+        let others = std::mem::take(&mut self.out.events).into_iter().map(|(run, event)| (run.is_some(), vec![event]));
         let rows = of_runs.chain(others).zip(first..);
         rows.map(|((of_run, events), seq)| NewRow { seq, of_run, events }).collect()
     }
@@ -182,11 +182,12 @@ impl Group {
                 rows.run(*run, work, snapshot, changed)?;
             }
         }
-        for (moment, event) in &self.out.events {
-            let body = NewBody::pack(moment.now, None, std::slice::from_ref(event));
-            let body = encode_owned(Uuid::nil(), &body, OUTER_LEVELS, || body.owner(), &mut rows.blobs)?;
+        for (run, event) in &self.out.events {
+            let body = NewBody::pack(event.at, *run, std::slice::from_ref(event));
+            let run = run.map(|run| run.0);
+            let body = encode_owned(run.unwrap_or_default(), &body, OUTER_LEVELS, || body.owner(), &mut rows.blobs)?;
             rows.large |= is_large(&body);
-            rows.log.push(LogRow { at: moment.now.0, run: None, body: pack(body) });
+            rows.log.push(LogRow { at: event.at.0, run, body: pack(body) });
         }
         for (key, at, answer) in &self.out.keys {
             let run = answer.as_ref().and_then(run_of);
