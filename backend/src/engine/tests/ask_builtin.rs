@@ -96,7 +96,7 @@ fn an_answer_is_the_result_of_the_call_and_the_turn_goes_on_once_all_have_theirs
     assert_eq!(results[1], json!("seen"));
     assert_eq!((heard(2, "content"), heard(2, "changed")), (json!("Dear Ann"), json!(true)));
     assert_eq!(heard(2, "summary"), "1 word added, 1 removed");
-    assert_eq!((heard(3, "approved"), heard(3, "alternative")), (json!(true), json!("voucher")));
+    assert_eq!((heard(3, "approved"), heard(3, "alternative")), (json!(false), json!("voucher")));
     assert_eq!(heard(3, "instructions"), "Of 30.");
     play.model("serve", text("Done."));
     assert_eq!(play.status(), RunStatus::Completed);

@@ -139,7 +139,8 @@ impl Tool {
         match self {
             Self::Ask(AskedKind::Approval) => {
                 "Ask people for approval before you do something that matters or cannot be undone. Do it only if the \
-                 answer says `approved: true`, and exactly as described."
+                 answer says `approved: true`, and exactly as described. If the answer says `approved: false` with an \
+                 `alternative`, do that one of your alternatives instead."
             }
             Self::Ask(AskedKind::Clarification) => {
                 "Ask a person a question that you cannot answer yourself, with options to choose from if you can."
