@@ -41,7 +41,7 @@ pub use cancellation::CancelFlag;
 pub use check::{Here, Reach, handlers_of as handlers, unreachable};
 pub use compiled::{Compiled, DELEGATE};
 pub(crate) use condition::Conditions;
-pub use fixed_host::{has_fixed_host, host_of};
+pub use fixed_host::{has_fixed_host, host_of, is_loopback, is_unencrypted};
 pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
 pub use keys::{ANY, own_key};

@@ -24,6 +24,7 @@ use shared::request::Request;
 use shared::time::Span;
 
 use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
+use crate::ssrf::Allowed;
 use http::Http;
 use mcp::Mcp;
 pub use secrets::{SecretSettings, Secrets};
@@ -131,7 +132,7 @@ impl Tools {
     pub fn new(options: Options) -> Result<Self, Error> {
         Ok(Self {
             http: Http::new(&options.allowed_hosts, options.secrets.clone())?,
-            mcp: Mcp::new(options.mcp, &options.secrets)?,
+            mcp: Mcp::new(options.mcp, &options.secrets, &Allowed::new(&options.allowed_hosts))?,
             secrets: options.secrets,
         })
     }

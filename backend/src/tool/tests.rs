@@ -233,8 +233,9 @@ async fn a_secret_is_sent_to_its_hosts_only_and_an_unbound_one_to_hosts_that_the
     for (hosts, tool, is_sent) in [
         (None, &written, true),
         (None, &filled_in, false),
-        (Some("127.0.0.1"), &filled_in, true),
+        (Some(&*here), &filled_in, true),
         (Some(&*format!("pay.example, {here}")), &written, true),
+        (Some("127.0.0.1"), &written, false),
         (Some("127.0.0.1:1"), &written, false),
         (Some("pay.example"), &written, false),
         (Some(""), &written, false),
@@ -246,6 +247,35 @@ async fn a_secret_is_sent_to_its_hosts_only_and_an_unbound_one_to_hosts_that_the
         assert!(is_sent || said.contains("`TOKEN` may not be sent to") && !said.contains("s3cr3t"), "{said}");
     }
     assert_eq!(server.received_requests().await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_secret_is_sent_unencrypted_only_to_this_machine_and_to_hosts_that_the_settings_allow() {
+    let secrets = Secrets::from_env(
+        [
+            ("COUNTERSIGN_SECRET_TOKEN".to_owned(), "s3cr3t/value".to_owned()),
+            ("COUNTERSIGN_HOSTS_TOKEN".to_owned(), "pay.example, 127.0.0.1, localhost".to_owned()),
+        ],
+        &BTreeMap::new(),
+    );
+    for (url, is_internal, is_sent) in [
+        ("https://pay.example/", false, true),
+        ("https://pay.example:443/", false, true),
+        ("https://pay.example:8443/", false, false),
+        ("http://pay.example/", false, false),
+        ("http://pay.example/", true, true),
+        ("http://127.0.0.1/", false, true),
+        ("http://localhost/", false, true),
+    ] {
+        for is_fixed in [false, true] {
+            let checked = secrets.check_host("TOKEN", &url.parse().unwrap(), is_fixed, is_internal);
+            assert_eq!(checked.is_ok(), is_sent, "{url} {checked:?}");
+        }
+    }
+    let tool = json!({ "http": { "url": "http://pay.example/", "headers": { "key": "{{ secret.TOKEN }}" } } });
+    let tools = Tools::new(Options { secrets, ..Options::default() }).unwrap();
+    let said = tools.call(&request(tool, json!({}))).await.unwrap_err().message;
+    assert!(said.contains("use https") && said.contains("allowed_hosts = [\"pay.example:80\"]"), "{said}");
 }
 
 #[test]

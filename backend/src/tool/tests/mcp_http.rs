@@ -128,6 +128,7 @@ fn headers_that_cannot_be_sent_are_refused_at_the_start() {
     for (url, value, why) in [
         ("https://crm.example/mcp", "{{ secret.ERP }}", "set COUNTERSIGN_SECRET_ERP"),
         ("https://evil.example/mcp", "{{ secret.CRM }}", "may not be sent to `evil.example:443`"),
+        ("http://crm.example/mcp", "{{ secret.CRM }}", "use https"),
         ("https://crm.example/mcp", "{{ env.CRM }}", "the header `X-Key`: "),
         ("https://crm.example/mcp", "a\nb", "the header `X-Key` is not valid"),
     ] {
