@@ -26,6 +26,7 @@ pub mod http_client;
 pub mod json;
 pub mod limits;
 pub mod live;
+pub mod mask;
 pub mod notify;
 pub mod problem;
 pub mod rate_limit;

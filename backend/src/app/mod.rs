@@ -42,7 +42,7 @@ pub use crate::server::Server;
 pub use flows::{files as flow_files, load as load_flows};
 pub use runner::{Runner, RunnerOptions};
 use wiring::Sockets;
-pub use wiring::{flow_env, models, notified_url, reach, secrets, tools, webhooks};
+pub use wiring::{environment, models, notified_url, reach, secrets, tools, webhooks};
 
 /// The number of database connections for reading.
 const READERS: u32 = 8;
@@ -89,7 +89,11 @@ pub async fn open_record(path: &Path, options: store::Options) -> anyhow::Result
 }
 
 fn options(storage: &Storage, clock: SharedClock) -> store::Options {
-    store::Options { readers: READERS, env: flow_env(), ..store::Options::new(storage.database.clone(), clock) }
+    store::Options {
+        readers: READERS,
+        environment: environment(),
+        ..store::Options::new(storage.database.clone(), clock)
+    }
 }
 
 impl App {

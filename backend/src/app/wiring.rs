@@ -9,7 +9,6 @@ use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use axum::http::HeaderMap;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use shared::JsonMap;
 use shared::error::{Code, Problem};
 use shared::log::Entry;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +19,7 @@ use crate::auth::{Authenticator, digest, oidc};
 use crate::background::{Background, BackgroundTask};
 use crate::clock::SharedClock;
 use crate::config::SettingsFile;
-use crate::flow::Reach;
+use crate::flow::{Environment, Reach};
 use crate::handler::{self, CallbackUrl, Webhooks};
 use crate::http::{Edge, origin_allowed};
 use crate::live::{Authenticate, Observe};
@@ -150,14 +149,14 @@ pub fn provider(
     settings.oidc.clone().map(|oidc| oidc.check(&public, |name| std::env::var(name).ok())).transpose()
 }
 
-/// Returns the value of `env` in flows: the variables `COUNTERSIGN_ENV_NAME`, without the prefix.
-pub fn flow_env() -> Arc<JsonMap> {
-    let variables = std::env::vars();
-    Arc::new(
-        variables
-            .filter_map(|(name, value)| Some((name.strip_prefix("COUNTERSIGN_ENV_")?.to_owned(), value.into())))
-            .collect(),
-    )
+/// Returns what flows use of the environment: as `env`, the variables `COUNTERSIGN_ENV_NAME`, without the prefix; and
+/// the values of secrets, to find them.
+pub fn environment() -> Arc<Environment> {
+    let env = std::env::vars()
+        .filter_map(|(name, value)| Some((name.strip_prefix("COUNTERSIGN_ENV_")?.to_owned(), value.into())))
+        .collect();
+    let secrets = Secrets::from_env(std::env::vars(), &BTreeMap::new()).masker();
+    Arc::new(Environment { env, secrets })
 }
 
 /// Empties the cache of the authenticator whenever the log reports that rights have changed.

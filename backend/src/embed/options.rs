@@ -243,9 +243,9 @@ async fn open_store(
     url: String,
     clock: &SharedClock,
 ) -> Result<(Store, Option<CallbackKey>), StartError> {
-    let env = app::flow_env();
+    let environment = app::environment();
     let longest_grant = settings.longest_grant();
-    let options = store::Options { env, longest_grant, ..store::Options::new(url, clock.clone()) };
+    let options = store::Options { environment, longest_grant, ..store::Options::new(url, clock.clone()) };
     Ok(match &settings.seal_key {
         Some(path) => {
             let (store, key, _) = app::open_record(path, options).await?;

@@ -83,7 +83,6 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use shared::JsonMap;
 use shared::api::User;
 use shared::deputy::Deputyship;
 use shared::log::{Cursor, Entry};
@@ -127,6 +126,7 @@ pub use whole_run::{RunRow, WholeRun};
 use crate::background::Background;
 use crate::clock::SharedClock;
 use crate::engine::Task;
+use crate::flow::Environment;
 use crate::flow::guardrail::GuardrailPrograms;
 use crate::token_stream::Streams;
 use db::Db;
@@ -140,8 +140,8 @@ pub struct Options {
     pub clock: SharedClock,
     /// The number of connections for reading.
     pub readers: u32,
-    /// The values that flows see as `env`.
-    pub env: Arc<JsonMap>,
+    /// What flows use of the server's environment.
+    pub environment: Arc<Environment>,
     /// The longest lifetime of a grant.
     pub longest_grant: Duration,
     /// Whether the database is opened for writing, too.
@@ -155,8 +155,17 @@ pub struct Options {
 impl Options {
     /// Creates options with the defaults for everything else.
     pub fn new(url: String, clock: SharedClock) -> Self {
-        let (env, longest_grant) = (Arc::default(), shared::grant::LONGEST);
-        Self { url, clock, readers: 4, env, longest_grant, access: OpenMode::Write, row_keys: None, index_log: true }
+        let (environment, longest_grant) = (Arc::default(), shared::grant::LONGEST);
+        Self {
+            url,
+            clock,
+            readers: 4,
+            environment,
+            longest_grant,
+            access: OpenMode::Write,
+            row_keys: None,
+            index_log: true,
+        }
     }
 }
 
@@ -178,7 +187,7 @@ pub struct Store {
 struct Inner {
     db: Db,
     clock: SharedClock,
-    env: Arc<JsonMap>,
+    environment: Arc<Environment>,
     longest_grant: Duration,
     log: cursor::Log,
     row_keys: Option<RowKeys>,
@@ -275,7 +284,7 @@ impl Store {
             clock: options.clock,
             log,
             row_keys: options.row_keys,
-            env: options.env,
+            environment: options.environment,
             longest_grant: options.longest_grant,
             flows: flows::FlowCache::default(),
             carriers: flows::FlowCache::default(),

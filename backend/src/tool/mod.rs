@@ -4,7 +4,6 @@
 
 mod builtin;
 pub(crate) mod http;
-mod mask;
 pub(crate) mod mcp;
 mod secrets;
 

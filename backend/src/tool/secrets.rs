@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::request::SecretUse;
 
-use super::mask::{MASK, Mask};
 use crate::flow::{is_loopback, url_piece};
+use crate::mask::{MASK, Mask};
 
 /// The settings of a secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -107,6 +107,11 @@ impl Secrets {
     /// Returns the same text with `x` in place of each secret.
     pub(super) fn stand_ins(text: &str, at: &str, uses: &[SecretUse]) -> Result<String, String> {
         fill(text, at, uses, |_| Ok("x".to_owned()))
+    }
+
+    /// Returns what finds secrets in texts.
+    pub fn masker(&self) -> Arc<Mask> {
+        Arc::clone(&self.mask)
     }
 
     /// Returns the text with secrets masked.

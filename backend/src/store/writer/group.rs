@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::JsonMap;
 use shared::api::FlowVersion;
 use shared::feedback::Feedback;
 use shared::grant::Grant;
@@ -23,7 +22,7 @@ use super::super::{CommitError, Committed, Credential, CredentialKind, Idempoten
 use super::pending::{Archiving, Erasures};
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};
-use crate::flow::Compiled;
+use crate::flow::{Compiled, Environment};
 use shared::access::Principal;
 
 /// The data that changes depend on, and the data to write.
@@ -60,8 +59,8 @@ pub(super) struct Group {
     pub feedback: Vec<Feedback>,
     /// The longest lifetime of a grant.
     pub longest_grant: Duration,
-    /// The values that flows see as `env`.
-    pub env: Arc<JsonMap>,
+    /// What flows use of the server's environment.
+    pub environment: Arc<Environment>,
     pub archiving: Archiving,
     pub erasures: Erasures,
     pub out: Out,

@@ -35,8 +35,12 @@ impl Group {
         mut named: Named<'_>,
         run_of: BTreeMap<ReviewId, RunId>,
     ) -> Result<Self, Error> {
-        let mut group =
-            Self { env: Arc::clone(&inner.env), longest_grant: inner.longest_grant, run_of, ..Self::default() };
+        let mut group = Self {
+            environment: Arc::clone(&inner.environment),
+            longest_grant: inner.longest_grant,
+            run_of,
+            ..Self::default()
+        };
         group.load_people(conn, &named, inner.clock.now()).await?;
         group.load_open_questions(conn, changes).await?;
         group.load_live_tokens(conn, changes, inner.clock.now()).await?;
