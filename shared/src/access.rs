@@ -117,6 +117,10 @@ pub enum Act<'a> {
     },
     /// See feedback on agents, of this person or of everyone.
     SeeFeedback(Option<&'a Username>),
+    /// Give feedback on the agents of a run.
+    GiveFeedback(&'a RunSummary, Involvement),
+    /// Retract feedback of this person.
+    RetractFeedback(&'a Username),
     /// Name a deputy: the person, then the deputy.
     NameDeputy(&'a Username, &'a Username),
     /// End a deputyship of this person.
@@ -236,6 +240,15 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = by.is_some_and(|by| reviews_as(principal, by));
             if own || principal.has(DEVELOPER) { Access::Allowed } else { Access::Hidden }
         }
+        // Agents read it in later runs: what a token said would still have an effect after the token was revoked.
+        Act::GiveFeedback(run, involvement) => match access(principal, Act::SeeRun(run, involvement)) {
+            Access::Allowed => Access::from(!principal.token, "a token cannot give feedback: log in to do so"),
+            other => other,
+        },
+        Act::RetractFeedback(by) => match access(principal, Act::SeeFeedback(Some(by))) {
+            Access::Allowed => Access::from(!principal.token, "a token cannot retract feedback: log in to do so"),
+            other => other,
+        },
         Act::CountReview { saved_by, decided_by } => {
             let own_flow = principal.has(DEVELOPER) && saved_by.contains(&principal.username);
             let own_decision = decided_by.iter().any(|name| reviews_as(principal, name));

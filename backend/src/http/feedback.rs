@@ -1,4 +1,4 @@
-//! `/api/v1/feedback` lists feedback on agents, and `/api/v1/runs/{id}/feedback` gives it.
+//! `/api/v1/feedback` lists and retracts feedback on agents, and `/api/v1/runs/{id}/feedback` gives it.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -7,7 +7,7 @@ use shared::access::{Act, Involvement, access};
 use shared::api::Page;
 use shared::error::{Code, Problem};
 use shared::feedback::{Feedback, FeedbackQuery, NewFeedback};
-use shared::id::RunId;
+use shared::id::{FeedbackId, RunId};
 
 use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params, limit};
@@ -23,6 +23,8 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/feedback", list, self::list);
     let give = OperationDoc::new("Give feedback on an agent of a run").answer::<Feedback>().status(201);
     api.post("/api/v1/runs/{id}/feedback", give, self::give);
+    let retract = OperationDoc::new("Retract feedback; agents are not told it any more").status(204);
+    api.delete("/api/v1/feedback/{id}", retract, self::retract);
 }
 
 async fn list(caller: Caller, Params(mut query): Params<FeedbackQuery>) -> Result<Json<Page<Feedback>>> {
@@ -52,4 +54,9 @@ async fn give(
         return Err(unexpected());
     };
     Ok((StatusCode::CREATED, Json(feedback)).into_response())
+}
+
+async fn retract(write: Write, Id(id): Id<FeedbackId>) -> Result<StatusCode> {
+    write.commit_without_body(store::Operation::RetractFeedback(id)).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

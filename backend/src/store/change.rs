@@ -13,7 +13,7 @@ use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
 use shared::definition::Flow;
 use shared::deputy::Deputyship;
 use shared::feedback::{Feedback, NewFeedback};
-use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TokenId, Username};
+use shared::id::{DeputyId, FeedbackId, FlowId, GrantId, ReviewId, RunId, TokenId, Username};
 use shared::notification::Notifications;
 use shared::review::Review;
 use shared::run::{Context, Run};
@@ -148,6 +148,8 @@ pub enum Operation {
         /// The feedback.
         feedback: Box<NewFeedback>,
     },
+    /// Retracts feedback; `CommitError::NotFound` if it does not exist.
+    RetractFeedback(FeedbackId),
     /// Saves a flow: as a new version, unless the newest version has the same source and calls the same versions.
     /// Returns [`Committed::Flow`].
     SaveFlow(Box<NewFlow>),

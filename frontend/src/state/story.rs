@@ -201,6 +201,7 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
             let (what, agent) = (of.feedback.feedback_type.as_str(), &of.feedback.agent);
             plain(format!("gave {agent} feedback ({what}): {}", quoted(&words::cut(&of.feedback.content))))
         }
+        EventData::FeedbackRetracted(of) => plain(format!("retracted feedback on {}", of.agent)),
         EventData::SpecialistMade(made) => {
             plain(format!("created the specialist {} at {}, for {}", made.role, made.node, made.by))
         }

@@ -12,7 +12,7 @@ use crate::deputy::Deputyship;
 use crate::error::RunError;
 use crate::feedback::Feedback;
 use crate::grant::Grant;
-use crate::id::{FlowId, NodeId, ReviewId, StepId, Username};
+use crate::id::{FeedbackId, FlowId, NodeId, ReviewId, StepId, Username};
 use crate::request::Request;
 use crate::review::Review;
 use crate::run::{AgentCall, RunSummary, Step};
@@ -127,6 +127,8 @@ entries! {
     StrategyChanged(StrategyChanged) = "strategy.changed",
     /// Feedback on an agent of the run was given; `data.feedback`.
     FeedbackGiven(OfFeedback) = "feedback.given",
+    /// Feedback was retracted, so agents are not told it any more; `data.feedback` (its id), `data.flow`, `data.agent`.
+    FeedbackRetracted(FeedbackRetracted) = "feedback.retracted",
     /// Later calls of a tool were approved too; `data.grant`.
     GrantMade(OfGrant) = "grant.made",
     /// A grant approved a call; `data.grant`, `data.call`. The review that it would have requested follows, resolved.
@@ -350,6 +352,16 @@ data! {
     OfFeedback {
         /// The feedback as it was given.
         feedback: Box<Feedback>,
+    }
+
+    /// Retracted feedback.
+    FeedbackRetracted {
+        /// The id of the feedback; the entry `feedback.given` has its text.
+        feedback: FeedbackId,
+        /// The flow of the agent.
+        flow: FlowId,
+        /// The agent that the feedback is about.
+        agent: String,
     }
 
     /// A version of a flow.

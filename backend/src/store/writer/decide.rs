@@ -56,6 +56,7 @@ impl Group {
             Operation::GiveFeedback { run, involvement, feedback } => {
                 self.give_feedback(by, *run, *involvement, (**feedback).clone(), moment)
             }
+            Operation::RetractFeedback(id) => self.retract_feedback(by, *id, moment),
             Operation::SaveFlow(flow) => self.save_flow(by, (**flow).clone(), moment),
             Operation::CreateUser(record) => self.create_user(by, (**record).clone(), moment),
             Operation::UpdateUser(change) => self.update_user(by, (**change).clone(), moment),

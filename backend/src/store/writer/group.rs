@@ -8,7 +8,7 @@ use std::time::Duration;
 use shared::api::FlowVersion;
 use shared::feedback::Feedback;
 use shared::grant::Grant;
-use shared::id::{FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
+use shared::id::{FeedbackId, FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
 use shared::inbox::Urgency;
 use shared::log::{Event, EventData};
 use shared::run::Step;
@@ -57,6 +57,8 @@ pub(super) struct Group {
     pub grants: BTreeMap<GrantId, Grant>,
     /// The newest feedback on agents that request it, newest first for each agent.
     pub feedback: Vec<Feedback>,
+    /// The feedback that changes of this group retract.
+    pub retractable: Vec<Feedback>,
     /// The longest lifetime of a grant.
     pub longest_grant: Duration,
     /// What flows use of the server's environment.
@@ -154,6 +156,7 @@ pub(super) struct Out {
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
     pub feedback: Vec<Feedback>,
+    pub retracted_feedback: BTreeSet<FeedbackId>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Committed>)>,
     /// The entries that belong to no run, one row each.
     pub events: Vec<(Moment, Event)>,
@@ -173,6 +176,7 @@ impl Group {
             new_grants,
             ended_grants,
             feedback,
+            retracted_feedback,
             keys,
             events,
         } = &self.out;
@@ -186,6 +190,7 @@ impl Group {
             && new_grants.is_empty()
             && ended_grants.is_empty()
             && feedback.is_empty()
+            && retracted_feedback.is_empty()
             && keys.is_empty()
             && events.is_empty()
             && self.erasures.is_empty()

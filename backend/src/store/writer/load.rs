@@ -47,7 +47,7 @@ impl Group {
         group.load_runs(inner, conn, &mut named).await?;
         group.load_flows(inner, conn, &named.newest, &named.saved, named.versions).await?;
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
-        group.load_feedback(conn).await?;
+        group.load_feedback(conn, changes).await?;
         group.load_keys(conn, &named.keys).await?;
         group.load_archiving(conn, changes).await?;
         group.load_erasures(conn, changes, inner.clock.now().0).await?;

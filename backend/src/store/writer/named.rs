@@ -135,6 +135,7 @@ impl<'a> Named<'a> {
             }
             Operation::LoginFailed { username } => self.user(username, false),
             Operation::ChangePassword(_)
+            | Operation::RetractFeedback(_)
             | Operation::AcceptHead { .. }
             | Operation::ArchiveRuns(_)
             | Operation::EraseEntries(_) => {}

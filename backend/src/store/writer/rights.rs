@@ -117,6 +117,7 @@ pub(super) fn allow_again(
             Operation::Run { .. }
             | Operation::Review { .. }
             | Operation::GiveFeedback { .. }
+            | Operation::RetractFeedback(_)
             | Operation::RemoveDeputy(_)
             | Operation::RevokeGrant(_)
             | Operation::ChooseNotifications(_)

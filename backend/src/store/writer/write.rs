@@ -120,6 +120,7 @@ impl Group {
         batch.insert(&GRANTS, given, "");
         let given = self.out.feedback.iter().map(feedback_row).collect();
         batch.insert(&FEEDBACK, given, "");
+        batch.delete(&FEEDBACK, self.out.retracted_feedback.iter().map(|id| vec![Arg::from(id.0)]).collect());
         batch.insert(&IDEMPOTENCY, rows.keys, "");
         batch.delete(&TASKS, rows.ended_tasks);
         batch.change(&TASKS, "UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks);
