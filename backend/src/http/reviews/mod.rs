@@ -10,7 +10,7 @@ pub(super) use self::list::wrong_filter;
 
 use axum::Json;
 use axum::extract::FromRequestParts;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use shared::access::{Act, Principal};
 use shared::api::{Decided, NewComment, Reason};
 use shared::decision::{DecisionRequest, Via};
@@ -42,7 +42,8 @@ pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 struct Look {
     /// How long to wait for the end of the review.
     wait: Option<Span>,
-    /// Whether the person is shown the review, which is recorded once for each revision; default: true.
+    /// Whether the person is shown the review, which is recorded once for each revision; default: true. `HEAD` shows
+    /// nothing, and a link on another site, which a person may follow without meaning to, records nothing.
     view: Option<bool>,
     /// The revision that the person has been shown; `409` if the review has another one by now. Default: the returned
     /// one. Not with `view=false`.
@@ -75,6 +76,7 @@ pub(super) fn mount(api: &mut Api) {
 }
 
 async fn get(
+    method: Method,
     caller: Caller,
     headers: HeaderMap,
     Id(id): Id<ReviewId>,
@@ -89,7 +91,7 @@ async fn get(
         let problem = of_refusal(Refusal::RevisionChanged(Box::new(review)), Some(caller.principal()));
         return Err(problem.detail(format!("it is not at revision {viewed}, so no view was recorded")).into());
     }
-    if view != Some(false) {
+    if view != Some(false) && view::shows(&caller, &method, &headers) {
         view::record(&caller, &review).await;
     }
     let person = caller.principal().username.clone();

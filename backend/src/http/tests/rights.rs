@@ -138,6 +138,13 @@ async fn who_opened_a_review_is_for_the_audit_and_for_themselves() {
     );
     ana.get(&format!("/api/v1/reviews/{review}?viewed=1&view=false")).await.expect(422);
     assert_eq!(views(ana.get("/api/v1/log?limit=200").await.expect(200)), 0);
+    // Nor is anything shown without a body, or by a link on another site.
+    let path = format!("/api/v1/reviews/{review}");
+    let head = ana.request("HEAD", &path).body(Body::empty()).unwrap();
+    assert_eq!(site.send(head).await.status, 200);
+    let link = ana.request("GET", &path).header("sec-fetch-site", "cross-site").body(Body::empty()).unwrap();
+    site.send(link).await.expect(200);
+    assert_eq!(views(ana.get("/api/v1/log?limit=200").await.expect(200)), 0);
     ana.get(&format!("/api/v1/reviews/{review}?viewed=1")).await.expect(200);
     let admin = site.login("admin").await;
     for (client, seen) in [(&ana, 1), (&tom, 0), (&dev, 0), (&admin, 1)] {
