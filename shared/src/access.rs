@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::definition::Reviewers;
 use crate::deputy::Deputyship;
-use crate::id::Username;
+use crate::id::{TokenId, Username};
 use crate::review::Review;
 use crate::run::{ArchivedRun, RunSummary};
 
@@ -39,6 +39,9 @@ pub struct Principal {
     /// Whether the caller is a token, which has rights only through its roles.
     #[serde(default)]
     pub token: bool,
+    /// The id of that token, for the record. It gives no rights; `None` in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_id: Option<TokenId>,
     /// The people for whom they currently stand in; empty for a token.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
@@ -65,7 +68,7 @@ impl Absent {
 impl Principal {
     /// Creates a principal who acts for themselves, with all their roles.
     pub fn new(username: Username, roles: BTreeSet<String>) -> Self {
-        Self { username, roles, token: false, stands_for: Vec::new() }
+        Self { username, roles, token: false, token_id: None, stands_for: Vec::new() }
     }
 
     /// Whether they have this role; an admin also has the system roles reviewer and developer.

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod account;
 pub mod api;
+pub mod author;
 pub mod client;
 pub mod collaboration;
 mod context;

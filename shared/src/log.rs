@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
-use crate::id::{ReviewId, RunId, Username};
+use crate::author::Author;
+use crate::id::{ReviewId, RunId, TokenId, Username};
 use crate::notification::Occasion;
 use crate::review::{Review, ReviewStatus};
 use crate::run::{RunSummary, Step};
@@ -209,6 +210,9 @@ pub struct Event {
     pub review_id: Option<ReviewId>,
     /// The person or program that did it; none for the server itself.
     pub actor: Option<Username>,
+    /// The token with which a program did it in the name of the actor; none if they did it themselves, and in entries of
+    /// older versions.
+    pub token: Option<TokenId>,
     /// The data as JSON: [`Event::read`] returns them typed.
     #[serde(default)]
     pub data: JsonMap,
@@ -216,8 +220,15 @@ pub struct Event {
 
 impl Event {
     /// Creates an event without a run and a review.
-    pub fn new(at: Timestamp, actor: Option<Username>, data: &EventData) -> Self {
-        Self { kind: data.kind(), at, run_id: None, review_id: None, actor, data: data.to_json() }
+    pub fn new(at: Timestamp, by: Option<Author>, data: &EventData) -> Self {
+        let (actor, token) = by.map(|by| (by.name, by.token)).unzip();
+        let token = token.flatten();
+        Self { kind: data.kind(), at, run_id: None, review_id: None, actor, token, data: data.to_json() }
+    }
+
+    /// Returns who did it; `None` for the server itself.
+    pub fn author(&self) -> Option<Author> {
+        self.actor.clone().map(|name| Author { name, token: self.token })
     }
 
     /// Returns the typed data; `None` if this version does not know their form.

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use shared::JsonMap;
 use shared::access::Principal;
+use shared::author::Author;
 use shared::error::{FlowCode, RunError};
 use shared::feedback::Feedback;
 use shared::grant::Grant;
-use shared::id::{NodeId, ReviewId, TaskId, Username};
+use shared::id::{NodeId, ReviewId, TaskId};
 use shared::log::{Event, EventData, OfRun};
 use shared::review::Review;
 use shared::run::{Activity, RunStatus, RunSummary, Step, StepStatus};
@@ -79,7 +80,7 @@ pub(super) struct Builder<'f> {
 /// show the same revision of the run, and folds ignore what is not newer than what they have.
 struct Emitted {
     review_id: Option<ReviewId>,
-    actor: Option<Username>,
+    by: Option<Author>,
     /// Builds what the entry says, given the run after the transition.
     data: Box<dyn FnOnce(&RunSummary) -> EventData>,
 }
@@ -146,7 +147,7 @@ impl<'f> Builder<'f> {
         // A carrier has no entries of its own, only those of its review.
         let emitted = self.events.into_iter().filter(|entry| shown.is_some() || entry.review_id.is_some());
         let events = emitted.map(|entry| {
-            let event = Event::new(self.now, entry.actor, &(entry.data)(&run));
+            let event = Event::new(self.now, entry.by, &(entry.data)(&run));
             Event { run_id: shown, review_id: entry.review_id, ..event }
         });
         let events = events.collect();
@@ -178,18 +179,14 @@ impl<'f> Builder<'f> {
     // --- events ---
 
     /// Emits an entry about the run as a whole, with its summary.
-    pub(super) fn emit_run(
-        &mut self,
-        actor: Option<Username>,
-        data: impl FnOnce(Box<RunSummary>) -> EventData + 'static,
-    ) {
+    pub(super) fn emit_run(&mut self, by: Option<Author>, data: impl FnOnce(Box<RunSummary>) -> EventData + 'static) {
         let data = Box::new(|run: &RunSummary| data(Box::new(run.clone())));
-        self.events.push(Emitted { review_id: None, actor, data });
+        self.events.push(Emitted { review_id: None, by, data });
     }
 
     /// Emits any other entry.
-    pub(super) fn emit(&mut self, review_id: Option<ReviewId>, actor: Option<Username>, data: EventData) {
-        self.events.push(Emitted { review_id, actor, data: Box::new(|_| data) });
+    pub(super) fn emit(&mut self, review_id: Option<ReviewId>, by: Option<Author>, data: EventData) {
+        self.events.push(Emitted { review_id, by, data: Box::new(|_| data) });
     }
 
     // --- branches ---

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 use shared::JsonMap;
+use shared::author::Author;
 use shared::error::RunError;
 use shared::grant::Grant;
-use shared::id::{ReviewId, Username};
+use shared::id::ReviewId;
 use shared::log::{
     EventData, GrantUsed, GuardrailFired, ModelAnswered, ModelCall, OfGrant, OfReview, OfStep, ReviewChange,
     ReviewUpdated, StepCompleted, StepRetrying, ToolExecuted,
@@ -104,8 +105,8 @@ impl Builder<'_> {
     pub(super) fn emit_requested(&mut self, review: &Review) {
         let data = EventData::ReviewRequested(OfReview { review: readable(review) });
         // Without a run, no other entry says who asked.
-        let actor = review.run_id.is_none().then(|| review.requested_by.clone());
-        self.emit(Some(review.id), actor, data);
+        let by = review.run_id.is_none().then(|| self.state.launched_by());
+        self.emit(Some(review.id), by, data);
     }
 
     /// Emits that the deadline of a review is near.
@@ -115,21 +116,21 @@ impl Builder<'_> {
     }
 
     /// Emits that a review is no longer pending.
-    pub(super) fn emit_resolved(&mut self, review: &Review, actor: Option<Username>) {
+    pub(super) fn emit_resolved(&mut self, review: &Review, by: Option<Author>) {
         let data = EventData::ReviewResolved(OfReview { review: readable(review) });
-        self.emit(Some(review.id), actor, data);
+        self.emit(Some(review.id), by, data);
     }
 
     /// Emits a change of a review.
-    pub(super) fn emit_updated(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
+    pub(super) fn emit_updated(&mut self, review: &Review, by: Option<Author>, change: ReviewChange) {
         let data = EventData::ReviewUpdated(ReviewUpdated { review: readable(review), change });
-        self.emit(Some(review.id), actor, data);
+        self.emit(Some(review.id), by, data);
     }
 
     /// Emits that a grant was given.
     pub(super) fn emit_granted(&mut self, grant: &Grant) {
         let data = EventData::GrantMade(OfGrant { grant: Box::new(grant.clone()) });
-        self.emit(Some(grant.review_id), Some(grant.given_by.clone()), data);
+        self.emit(Some(grant.review_id), Some(grant.given_by.clone().into()), data);
     }
 
     /// Emits that a grant approved a call, whose review is resolved at once.

@@ -1,6 +1,7 @@
 //! Feedback, which is given on a run at any time, and passed to agents of later steps that request it.
 
 use shared::access::{Access, Act, Involvement, Principal, access};
+use shared::author::Author;
 use shared::error::Mistake;
 use shared::feedback::{Feedback, MAX_IMPORTANCE, MAX_TEXT, NewFeedback};
 use shared::id::{FeedbackId, FlowId, NodeId};
@@ -29,12 +30,13 @@ impl Builder<'_> {
         let Some(flow) = flow.filter(|_| mistakes.is_empty()) else { return Err(Refusal::Invalid(mistakes)) };
         let NewFeedback { agent, feedback_type, aspect, content, importance, context } = new;
         let id = FeedbackId(self.ids.uuid());
+        let author = Author::from(by);
         let (run_id, by, at) = (self.state.id, by.username.clone(), self.now);
         let context = context.filter(|text| !text.trim().is_empty());
         let feedback =
             Feedback { id, run_id, flow, agent, feedback_type, aspect, content, importance, context, by, at };
         let data = OfFeedback { feedback: Box::new(feedback.clone()) };
-        self.emit(None, Some(feedback.by.clone()), EventData::FeedbackGiven(data));
+        self.emit(None, Some(author), EventData::FeedbackGiven(data));
         self.feedback_given.push(feedback);
         Ok(())
     }

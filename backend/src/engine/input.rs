@@ -10,7 +10,7 @@ use shared::access::{Involvement, Principal};
 use shared::decision::{DecisionRequest, ProgramAnswer, Via};
 use shared::error::{FlowCode, RunError};
 use shared::feedback::{Feedback, NewFeedback};
-use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
+use shared::id::{FlowId, ReviewId, RunId, TaskId, TokenId, Username};
 use shared::log::ReviewViewed;
 use shared::run::Context;
 use shared::time::Span;
@@ -40,6 +40,9 @@ pub struct Launch {
     pub keeps_metadata: bool,
     /// The user who starts the run.
     pub requested_by: Username,
+    /// The token with which they start it; `None` for a session, and in launches of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
     /// The users and their roles, if the flow needs them; recorded beside the launch.
     #[serde(skip)]
     pub people: Option<Arc<[Principal]>>,

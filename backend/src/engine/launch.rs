@@ -32,7 +32,8 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         topic: topic(&input),
         version: launch.version,
         revision: 0,
-        requested_by: launch.requested_by.clone(),
+        requested_by: launch.requested_by,
+        token: launch.token,
         created_at: moment.now,
         updated_at: moment.now,
         keys: state_keys(flow, &input),
@@ -57,7 +58,8 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
     let mut builder = Builder::start(flow, state, moment);
     builder.people = launch.people;
     builder.feedback = launch.feedback;
-    builder.emit_run(Some(launch.requested_by), |run| EventData::RunStarted(OfRun { run }));
+    let by = builder.state.launched_by();
+    builder.emit_run(Some(by), |run| EventData::RunStarted(OfRun { run }));
     let first = builder.next_number();
     builder.arrivals.push_back(Arrival::at(first, start));
     Ok(builder)

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
+use shared::author::Author;
 use shared::error::RunError;
-use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, Username};
+use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, TokenId, Username};
 use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
 
@@ -35,6 +36,8 @@ pub struct RunState {
     pub revision: u64,
     /// The user who started the run.
     pub requested_by: Username,
+    /// The token with which they started it; `None` for a session, and for runs of older versions.
+    pub token: Option<TokenId>,
     /// The time of the launch.
     pub created_at: Timestamp,
     /// The time of the last transition.
@@ -106,6 +109,11 @@ impl RunState {
     /// ask programs about an approval; since 9, a call may be asked about at each of its gates; since 10, a
     /// conversation counts only its own usage (`super::upgrade`).
     pub const FORMAT: u32 = 10;
+
+    /// Returns who started the run.
+    pub fn launched_by(&self) -> Author {
+        Author { name: self.requested_by.clone(), token: self.token }
+    }
 
     /// Returns the id by which people know the run; `None` for a run that only carries a question (`super::carrier`).
     pub fn shown_id(&self) -> Option<RunId> {
@@ -283,6 +291,9 @@ pub enum RunOutcome {
         at: Timestamp,
         /// The person who cancelled it.
         by: Username,
+        /// The token with which they cancelled it; `None` for a session, and for runs of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<TokenId>,
         /// The reason that they gave.
         reason: Option<String>,
     },

@@ -106,6 +106,7 @@ pub(super) fn body(entry: &Entry, link: &str) -> String {
     let mut data = json!({ "review": review, "url": link });
     if let (Value::Object(data), Some(actor)) = (&mut data, &event.actor) {
         data.insert("actor".to_owned(), json!(actor));
+        data.extend(event.token.map(|token| ("token".to_owned(), json!(token))));
     }
     if let (Value::Object(data), Some(review)) = (&mut data, event.review().filter(Review::is_pending)) {
         data.insert("notification".to_owned(), notification(&review, link));

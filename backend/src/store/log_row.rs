@@ -12,7 +12,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::feedback::Feedback;
-use shared::id::{ReviewId, RunId, TaskId, Username};
+use shared::id::{ReviewId, RunId, TaskId, TokenId, Username};
 use shared::log::{EntryKind, Event, EventData};
 use shared::time::Timestamp;
 
@@ -121,6 +121,7 @@ struct Packed<'a> {
     run_id: Option<RunId>,
     review_id: Option<ReviewId>,
     actor: Option<&'a Username>,
+    token: Option<TokenId>,
     data: PackedData<'a>,
 }
 
@@ -158,6 +159,7 @@ struct StoredEvent {
     run_id: Option<RunId>,
     review_id: Option<ReviewId>,
     actor: Option<Username>,
+    token: Option<TokenId>,
     data: JsonMap,
 }
 
@@ -189,6 +191,7 @@ impl<'a> NewBody<'a> {
                 run_id: event.run_id.filter(|own| Some(*own) != run),
                 review_id: event.review_id.filter(|own| Some(*own) != review_of(&event.data)),
                 actor: event.actor.as_ref(),
+                token: event.token,
                 data: PackedData { data: &event.data, same_run },
             }
         });
@@ -293,6 +296,7 @@ fn unpack(
             run_id: stored.run_id.or(run),
             review_id: stored.review_id.or_else(|| review_of(&data)),
             actor: stored.actor,
+            token: stored.token,
             data,
         }
     });

@@ -38,7 +38,7 @@ impl UserRecord {
         let all = Principal::new(self.user.username.clone(), self.user.roles.iter().cloned().collect());
         let Some(token) = credential.filter(|credential| credential.kind == CredentialKind::Token) else { return all };
         let roles: BTreeSet<String> = token.roles.iter().flatten().filter(|role| all.has(role)).cloned().collect();
-        Principal { roles, token: true, ..all }
+        Principal { roles, token: true, token_id: token.id, ..all }
     }
 }
 

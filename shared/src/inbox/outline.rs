@@ -26,6 +26,7 @@ pub fn outline(review: &Review) -> Review {
         on_behalf_of: said.on_behalf_of.clone(),
         at: Timestamp::default(),
         via: Via::Human,
+        token: None,
         revision: 0,
         digest: String::new(),
         shown: None,

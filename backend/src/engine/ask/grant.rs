@@ -179,6 +179,7 @@ impl<'f> Builder<'f> {
             on_behalf_of: None,
             at: now,
             via: Via::Auto,
+            token: None,
             revision: review.revision,
             shown: None,
             digest: review.digest.clone(),

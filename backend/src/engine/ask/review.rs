@@ -1,6 +1,7 @@
 //! Requests, revises, resolves and withdraws reviews. A review leaves `pending` exactly once: only
 //! [`Builder::resolve`], [`Builder::resolve_pending`], [`Builder::expire`] and [`Builder::withdraw`] do that.
 
+use shared::author::Author;
 use shared::decision::{Decision, Via};
 use shared::error::RunError;
 use shared::id::{ReviewId, Username};
@@ -112,6 +113,7 @@ impl Builder<'_> {
             by: decision.iter().map(|decision| decision.by.clone()).collect(),
             at: self.now,
             via,
+            token: None,
             decision: decision.map(Box::new),
             reason,
             vetoes: Vec::new(),
@@ -254,13 +256,14 @@ impl Builder<'_> {
             by: by.to_vec(),
             at: self.now,
             via: decision.via,
+            token: decision.token,
             decision: Some(Box::new(decision.clone())),
             reason: None,
             vetoes: Vec::new(),
             answer: answer.reply().cloned(),
         };
-        let actor = Some(decision.by.clone());
-        self.leave_pending(id, resolution, new.then(|| decision.clone()), actor, answer.findings());
+        let author = Some(decision.into());
+        self.leave_pending(id, resolution, new.then(|| decision.clone()), author, answer.findings());
     }
 
     /// Expires a review at its deadline.
@@ -273,7 +276,7 @@ impl Builder<'_> {
 
     /// Withdraws a question, for a person or because what asked it has ended. If its review was never opened, nothing
     /// is recorded.
-    pub(in crate::engine) fn withdraw(&mut self, id: ReviewId, via: Via, by: Option<Username>, reason: &str) {
+    pub(in crate::engine) fn withdraw(&mut self, id: ReviewId, via: Via, by: Option<Author>, reason: &str) {
         let reason = Some(reason.to_owned());
         let resolution = self.undecided(ReviewStatus::Withdrawn, Outcome::Withdrawn, via, by.clone(), reason);
         self.leave_pending(id, resolution, None, by, None);
@@ -285,11 +288,21 @@ impl Builder<'_> {
         status: ReviewStatus,
         outcome: Outcome,
         via: Via,
-        by: Option<Username>,
+        by: Option<Author>,
         reason: Option<String>,
     ) -> Resolution {
-        let by = by.into_iter().collect();
-        Resolution { status, outcome, by, at: self.now, via, decision: None, reason, vetoes: Vec::new(), answer: None }
+        Resolution {
+            status,
+            outcome,
+            token: by.as_ref().and_then(|by| by.token),
+            by: by.into_iter().map(|by| by.name).collect(),
+            at: self.now,
+            via,
+            decision: None,
+            reason,
+            vetoes: Vec::new(),
+            answer: None,
+        }
     }
 
     /// Ends a question with its review, and abandons the call of a handler that is still asked.
@@ -298,7 +311,7 @@ impl Builder<'_> {
         id: ReviewId,
         resolution: Resolution,
         decision: Option<Decision>,
-        actor: Option<Username>,
+        by: Option<Author>,
         findings: Option<&Findings>,
     ) {
         let resolved = self.change_review(id, |review| {
@@ -313,7 +326,7 @@ impl Builder<'_> {
             }
         });
         if let Some(review) = resolved {
-            self.emit_resolved(&review, actor);
+            self.emit_resolved(&review, by);
             if let Some(node) = &review.node {
                 let decided = review.decisions.iter().flat_map(|said| [said.by.clone(), said.voter().clone()]);
                 let voided = review.voting.iter().flat_map(|voting| voting.voided.clone());

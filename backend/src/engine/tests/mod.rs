@@ -187,6 +187,7 @@ impl Play {
             context,
             keeps_metadata: true,
             requested_by: "dev".parse().unwrap(),
+            token: None,
             people: people.clone(),
             feedback: Vec::new(),
         };

@@ -170,3 +170,42 @@ async fn what_a_token_reads_is_not_what_its_person_has_seen() {
     let views = log["items"].as_array().unwrap().iter().filter(|entry| entry["kind"] == "review.viewed");
     assert_eq!(views.map(|entry| &entry["data"]["token"]).collect::<Vec<_>>(), [&json!(true), &Value::Null]);
 }
+
+#[tokio::test]
+async fn the_record_tells_what_a_program_did_with_a_token_from_what_its_person_did() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    dev.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    dev.post("/api/v1/runs", &json!({ "flow": "ask", "input": {} })).await.expect(201);
+    let shown = ana.get("/api/v1/reviews").await.expect(200)["items"][0].clone();
+    let path = format!("/api/v1/reviews/{}", shown["id"].as_str().unwrap());
+    let program = program(&ana, &["reviewer"]).await;
+    let token = ana.get("/api/v1/tokens").await.expect(200)["items"][0]["id"].clone();
+    let comment = json!({ "text": "Fine." });
+    ana.post(&format!("{path}/comments"), &comment).await.expect(200);
+    program.call("POST", &format!("{path}/comments"), Some(&comment), "").await.expect(200);
+    program.call("POST", &format!("{path}/claim"), None, "").await.expect(200);
+    let verdict = json!({ "type": "choose", "option": shown["options"][0]["id"] });
+    let decision = json!({ "revision": shown["revision"], "digest": shown["digest"], "verdict": verdict });
+    let forged = json!({ "revision": 1, "digest": shown["digest"], "verdict": verdict, "token": null });
+    let decisions = format!("{path}/decisions");
+    program.call("POST", &decisions, Some(&forged), "").await.expect(422);
+    let decided = program.call("POST", &decisions, Some(&decision), "").await.expect(200);
+    let review = &decided["review"];
+    assert_eq!((&review["decisions"][0]["token"], &review["resolution"]["token"]), (&token, &token));
+    assert_eq!((&review["comments"][0]["token"], &review["comments"][1]["token"]), (&Value::Null, &token));
+
+    let admin = site.login("admin").await;
+    let tokens = async |query: &str| {
+        let found = admin.get(&format!("/api/v1/audit?actor=ana{query}")).await.expect(200);
+        let mut tokens: Vec<_> =
+            found["items"].as_array().unwrap().iter().map(|entry| entry["token"].clone()).collect();
+        tokens.reverse();
+        tokens
+    };
+    assert_eq!(tokens("&act=comment").await, [Value::Null, token.clone()]);
+    assert_eq!(tokens("&act=claim,decision").await, [token.clone(), token.clone()]);
+    let search = format!("&act=claim&q={}", token.as_str().unwrap());
+    assert_eq!(tokens(&search).await, [token.clone()], "its id finds what it did");
+}

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use shared::JsonMap;
 use shared::api::FlowVersion;
+use shared::author::Author;
 use shared::feedback::Feedback;
 use shared::grant::Grant;
 use shared::id::{FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
@@ -209,12 +210,12 @@ impl Group {
 
     /// Adds a log entry that belongs to no run. `by` is `None` if the server itself acts.
     pub fn emit(&mut self, by: Option<&Principal>, data: &EventData, moment: Moment) {
-        self.emit_by(by.map(|by| &by.username), data, moment);
+        self.out.events.push((moment, Event::new(moment.now, by.map(Author::from), data)));
     }
 
-    /// Like [`Self::emit`], with the name of the person who acts.
+    /// Like [`Self::emit`], with the name of the person who acts, without a token.
     pub fn emit_by(&mut self, name: Option<&Username>, data: &EventData, moment: Moment) {
-        self.out.events.push((moment, Event::new(moment.now, name.cloned(), data)));
+        self.out.events.push((moment, Event::new(moment.now, name.cloned().map(Author::from), data)));
     }
 
     /// Returns the credential of a token, with the SHA-256 of its secret.

@@ -73,7 +73,7 @@ fn narrowed(all: Principal, claimed: &Principal) -> Principal {
         return all;
     }
     let roles = claimed.roles.iter().filter(|role| all.has(role)).cloned().collect();
-    Principal { roles, token: true, stands_for: Vec::new(), ..all }
+    Principal { roles, token: true, token_id: claimed.token_id, stands_for: Vec::new(), ..all }
 }
 
 /// Asks the one authorization function. The server itself may do everything.

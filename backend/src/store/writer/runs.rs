@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shared::JsonMap;
 use shared::access::{Act, Principal};
 use shared::api::{Decided, DecisionEffect};
+use shared::author::Author;
 use shared::definition::Effect;
 use shared::error::{FlowCode, Mistake};
 use shared::id::{FlowId, ReviewId, RunId};
@@ -76,6 +77,7 @@ impl Group {
             context,
             keeps_metadata: true,
             requested_by: by.username.clone(),
+            token: by.token_id,
             people,
             feedback: self.feedback_on(compiled),
         };
@@ -197,12 +199,12 @@ impl Group {
         };
         let Some(snapshot) = self.snapshot(run).ok().filter(|_| mistakes.iter().any(is_block)) else { return };
         let is_secret = snapshot.reviews.get(review).is_some_and(Review::is_secret);
-        let actor = Some(by.username.clone()).filter(|_| !is_secret);
+        let by_whom = Some(Author::from(by)).filter(|_| !is_secret);
         let checked = engine::check(compiled, snapshot.clone(), *review, by, request, looked, moment);
         for Veto { guardrail, action, key, reason } in checked.map(|checked| checked.vetoes).unwrap_or_default() {
             let (effect, about) = (Effect::Block, Some(*review));
             let fired = GuardrailFired { guardrail, effect, reason, review: about, action, key };
-            let event = Event::new(moment.now, actor.clone(), &EventData::GuardrailFired(fired));
+            let event = Event::new(moment.now, by_whom.clone(), &EventData::GuardrailFired(fired));
             self.out.events.push((moment, Event { review_id: about, ..event }));
         }
     }

@@ -11,6 +11,7 @@ pub(super) mod void;
 mod words;
 
 use shared::JsonMap;
+use shared::author::Author;
 use shared::decision::{Decision, Shown, Verdict};
 use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
@@ -30,9 +31,9 @@ impl Builder<'_> {
     /// votes are void, and this one stands on the new revision. Whoever has voted counts as somebody who decided the step,
     /// even if their vote is void later, since their edit may stay.
     pub(super) fn vote(&mut self, id: ReviewId, mut vote: Decision, put_in: &PutIn) -> Option<()> {
-        let actor = vote.by.clone();
+        let by = Author::from(&vote);
         if let Some(node) = self.reviews.get(&id).and_then(|review| review.node.clone()) {
-            self.remember_deciders(&node, [actor.clone(), vote.voter().clone()]);
+            self.remember_deciders(&node, [vote.by.clone(), vote.voter().clone()]);
         }
         let changes = self.reviews.get(&id).map(|review| changes(review, &put_in.edits)).unwrap_or_default();
         let edited = !changes.is_empty();
@@ -68,11 +69,11 @@ impl Builder<'_> {
         self.emit_edit_findings(id, put_in);
         if edited {
             let voided = Some(voided).filter(|_| !review.is_secret());
-            self.emit_vote(&review, Some(actor), ReviewChange::Content { voided, vote: true });
+            self.emit_vote(&review, Some(by), ReviewChange::Content { voided, vote: true });
             return self.settle_votes(id);
         }
         if tally::outcome(&review) == VoteOutcome::Open {
-            self.emit_vote(&review, Some(actor), ReviewChange::Vote);
+            self.emit_vote(&review, Some(by), ReviewChange::Vote);
             return Some(());
         }
         self.settle_votes(id)
@@ -91,9 +92,9 @@ impl Builder<'_> {
         self.carry_out(id, said, &decision, &put_in, &by)
     }
 
-    /// Emits a change by votes, without the actor while votes are secret.
-    fn emit_vote(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
-        self.emit_updated(review, actor.filter(|_| !review.is_secret()), change);
+    /// Emits a change by votes, without their author while votes are secret.
+    fn emit_vote(&mut self, review: &Review, by: Option<Author>, change: ReviewChange) {
+        self.emit_updated(review, by.filter(|_| !review.is_secret()), change);
     }
 }
 
