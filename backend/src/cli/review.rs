@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 use shared::api::ReviewQuery;
+use shared::author::Author;
 use shared::definition::Severity;
 use shared::id::ReviewId;
 use shared::inbox::{Assigned, Due, ReviewOrder};
@@ -190,12 +191,13 @@ fn render(review: &Review) -> String {
         }
     }
     for comment in &review.comments {
-        let _ = write!(all, " {} said at {}:\n{}", comment.by, time(comment.at), text::barred(&comment.text));
+        let _ =
+            write!(all, " {} said at {}:\n{}", Author::from(comment), time(comment.at), text::barred(&comment.text));
     }
     for decision in &review.decisions {
         let verdict = text::line(&serde_json::to_string(&decision.verdict).unwrap_or_default());
-        let _ =
-            writeln!(all, " {} decided at {} via {}: {verdict}", decision.by, time(decision.at), decision.via.as_str());
+        let (by, via) = (Author::from(decision), decision.via.as_str());
+        let _ = writeln!(all, " {by} decided at {} via {via}: {verdict}", time(decision.at));
     }
     all + " " + &state(review) + "\n"
 }
@@ -205,7 +207,7 @@ fn state(review: &Review) -> String {
     match &review.resolution {
         None => review.status.as_str().to_owned(),
         Some(resolution) => {
-            let by: Vec<&str> = resolution.by.iter().map(std::ops::Deref::deref).collect();
+            let by: Vec<String> = resolution.authors(&review.decisions).iter().map(ToString::to_string).collect();
             let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
             let reason = resolution.reason.as_ref().map(|reason| format!(": {}", text::line(reason)));
             let reason = reason.unwrap_or_default();

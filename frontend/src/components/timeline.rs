@@ -144,7 +144,7 @@ fn ended_view(at: Timestamp, run: &Run) -> AnyView {
 
 fn decided_view(at: Timestamp, review: &Review, decision: &Decision) -> AnyView {
     let (what, tone) = story::decided(review, decision);
-    let by = format!("{}{}", decision.by, story::channel(decision.via));
+    let by = words::authors_first(&[decision.into()], None) + story::channel(decision.via);
     let (words, values) = sent::with(review, decision).into_iter().partition::<Vec<_>, _>(|one| one.is_words);
     let words = words.iter().map(|one| view! { <blockquote>{inert(&words::plain(&one.value))}</blockquote> });
     line(

@@ -65,7 +65,7 @@ pub fn asked(round: &Review, me: Option<&str>) -> Option<(String, String)> {
     };
     let said = [first, decision.comment.as_deref()].into_iter().flatten().map(str::trim);
     let said: Vec<&str> = said.filter(|text| !text.is_empty()).collect();
-    (!said.is_empty()).then(|| (words::people_first(&resolution.by, me), said.join("\n")))
+    (!said.is_empty()).then(|| (words::authors_first(&resolution.authors(&round.decisions), me), said.join("\n")))
 }
 
 #[cfg(test)]

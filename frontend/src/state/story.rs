@@ -245,7 +245,8 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
         },
         EventData::ReviewViewed(viewed) => {
             let title = if viewed.title.is_empty() { "a review".to_owned() } else { quoted(&viewed.title) };
-            let by_token = if viewed.token { ", with a token" } else { "" };
+            // The author says so too, except in entries of older versions.
+            let by_token = if viewed.token && entry.event.token.is_none() { ", with a token" } else { "" };
             plain(format!("viewed {title}, revision {}{by_token}", viewed.revision))
         }
         EventData::FlowSaved(saved) => plain(format!("saved the flow {}, version {}", saved.flow, saved.version)),

@@ -50,8 +50,9 @@ pub fn CommentList(pane: Pane) -> impl IntoView {
             .get()
             .into_iter()
             .map(|comment| {
+                let author = words::authors_first(&[(&comment).into()], None);
                 view! {
-                    <p><b>{comment.by.to_string()}</b>" "<span class="muted tiny"><Ago at=comment.at /></span><br />{inert(&comment.text)}</p>
+                    <p><b>{author}</b>" "<span class="muted tiny"><Ago at=comment.at /></span><br />{inert(&comment.text)}</p>
                 }
             })
             .collect_view()
