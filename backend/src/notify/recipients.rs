@@ -60,7 +60,7 @@ pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets)
                 && (rule.severities.is_empty() || rule.severities.contains(&notice.review.stakes.severity))
                 && channels.contains(&rule.channel)
                 && address(rule.channel, record, choice).is_some()
-                && notice.entry.event.actor.as_ref() != Some(&principal.username);
+                && !notice.entry.event.is_done_by(&principal.username);
             if !wanted || !concerns(principal, notice.occasion, notice.review) {
                 continue;
             }

@@ -208,7 +208,7 @@ impl BrowserNotifications {
                 self.end(id);
             }
         }
-        if !document().hidden() || entry.event.actor.as_ref() == Some(&me.username) {
+        if !document().hidden() || entry.event.is_done_by(&me.username) {
             return;
         }
         let Some((Occasion::Requested, review, only)) = entry.event.announces() else { return };

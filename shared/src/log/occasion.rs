@@ -30,6 +30,12 @@ impl Event {
             _ => None,
         }
     }
+
+    /// Whether this person did it themselves, and so need not be told. What a program does with a token of theirs may be
+    /// news to them.
+    pub fn is_done_by(&self, name: &Username) -> bool {
+        self.actor.as_ref() == Some(name) && self.token.is_none()
+    }
 }
 
 /// Whether a person is asked: the review is pending, they may decide it, and have not voted on it.

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::json;
+use shared::access::Principal;
 use shared::api::UserPatch;
 use shared::decision::Via;
+use shared::id::{RunId, TokenId};
 use shared::notification::{Channel, DeliveryQuery, DeliveryStatus, Notifications, Occasion, Rule};
 use shared::time::Span;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -13,16 +16,17 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{eventually, settings, start};
 use crate::clock::Clock as _;
-use crate::engine::Input;
+use crate::engine::{Carrier, Input};
 use crate::notify::tests::choose;
 use crate::store::CommitFollower as _;
 use crate::store::tests::support::{World, actor, decide, on_both, person};
-use crate::store::{Change, Operation, Resume, UserChange};
+use crate::store::{Actor, Change, Operation, Resume, UserChange};
 
 on_both! {
     who_may_decide_is_written_to_after_a_while_if_it_is_still_pending,
     a_flood_of_reviews_is_one_mail,
     a_review_that_changes_hands_is_announced_to_whoever_gets_it,
+    a_person_hears_what_their_own_agent_asks,
     only_a_refusal_of_the_address_is_final,
 }
 
@@ -212,6 +216,25 @@ async fn a_review_that_changes_hands_is_announced_to_whoever_gets_it(world: Worl
     world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(lost)))).await.expect("tom has lost the role");
     world.store.commit(change(None, Input::Recount)).await.expect("recounted");
     assert_eq!(announced().await, ["ana", "tom"], "and nobody else");
+}
+
+async fn a_person_hears_what_their_own_agent_asks(world: World) {
+    let post = Post::start().await;
+    world.add_user("eva", &["developer", "reviewer"]).await;
+    let mut feeder = super::feeder(&world, &settings(&post.toml())).await;
+    choose(&world, "eva", by_mail("eva@desk.example", &[Occasion::Requested], None)).await.expect("chosen");
+    let eva = Principal { roles: ["developer", "reviewer"].map(str::to_owned).into(), ..person("eva") };
+    let token = TokenId(uuid::Uuid::from_u128(7));
+    let agent = Principal { token: true, token_id: Some(token), ..eva.clone() };
+    let asked =
+        serde_json::from_value(json!({ "kind": "clarification", "question": "Which one?" })).expect("a question");
+    for (number, (by, announced)) in (1..).zip([(eva, 0), (agent, 1)]) {
+        let (run, question) = (RunId(uuid::Uuid::from_u128(number)), Box::new(Carrier::of(&asked).expect("it fits")));
+        let operation = Operation::Ask { run, question };
+        world.store.commit(Change { by: Some(Actor::of(by)), key: None, operation }).await.expect("asked");
+        while matches!(feeder.advance().await.expect("reads"), Resume::Now) {}
+        assert_eq!(listed(&world, DeliveryStatus::Waiting).await.len(), announced);
+    }
 }
 
 async fn only_a_refusal_of_the_address_is_final(world: World) {
