@@ -145,7 +145,10 @@ async fn a_review_is_found_shown_and_decided_at_a_terminal() {
     let decide = ["review", "decide", &id, "--option", "fine", "--edit", "letter=Dear Tom", "--comment", "good"];
     let (code, said, shown) = house.run(&[&decide[..], &["--digest", &review.digest]].concat());
     assert_eq!(code, 0, "{shown}");
-    assert!(said.starts_with("resolved: accepted by a token of ana") && shown.contains(&review.digest), "{said}{shown}");
+    assert!(
+        said.starts_with("resolved: accepted by a token of ana") && shown.contains(&review.digest),
+        "{said}{shown}"
+    );
     let decision = house.review(review.id).await.decisions.remove(0);
     assert_eq!((decision.via, decision.comment.as_deref()), (shared::decision::Via::Cli, Some("good")));
     let (code, _, said) = house.run(&["review", "decide", &id, "--option", "fine"]);

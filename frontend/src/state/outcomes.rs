@@ -190,7 +190,6 @@ pub fn accepted(review: &Review) -> &'static str {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use shared::id::TokenId;
 
     use super::*;
     use crate::state::fixtures;
@@ -207,7 +206,8 @@ mod tests {
         assert_eq!(resolution_first(&review, outcome, Some("tom")), "You chose “Looks good”");
         let by_nobody = Resolution { by: Vec::new(), decision: None, ..outcome.clone() };
         assert_eq!(resolution_first(&review, &by_nobody, None), "Accepted");
-        let by_program = Resolution { token: Some(TokenId(uuid::Uuid::nil())), ..outcome.clone() };
+        let token = "01900000-0000-7000-8000-000000000001".parse().unwrap();
+        let by_program = Resolution { token: Some(token), ..outcome.clone() };
         assert_eq!(resolution(&review, &by_program, Some("ana")), "a token of tom chose “Looks good”");
         assert_eq!(resolution_first(&review, &by_program, Some("ana")), "A token of tom chose “Looks good”");
         assert_eq!(resolution_first(&review, &by_program, Some("tom")), "Your token chose “Looks good”");
