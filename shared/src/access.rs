@@ -133,8 +133,8 @@ pub enum Act<'a> {
     ReadAudit,
     /// See deliveries, and retry them.
     ManageDeliveries,
-    /// Create and revoke one's own tokens.
-    ManageTokens,
+    /// See and revoke tokens of this person; create tokens of one's own.
+    ManageTokens(&'a Username),
     /// See a log entry that belongs to no run and no review, and whose actor is this person; see `log::Audience`.
     SeeEntryBy(Option<&'a Username>),
 }
@@ -182,8 +182,12 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         Act::SeeFlows | Act::SeeStatistics => {
             Access::from(!principal.token || !principal.roles.is_empty(), "this token has no roles")
         }
-        Act::ManageTokens => {
-            Access::from(!principal.token || is_admin, "a token cannot manage tokens; log in to do so")
+        Act::ManageTokens(_) if principal.token && !is_admin => {
+            Access::Denied("a token cannot manage tokens; log in to do so")
+        }
+        Act::ManageTokens(owner) => {
+            let own = principal.username == *owner;
+            Access::from(own || is_admin, "only an admin may see or revoke the tokens of others")
         }
         Act::SeeRun(run, involvement) => {
             let involved = involvement == Involvement::Reviews || launched(principal, &run.requested_by);

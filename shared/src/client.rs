@@ -137,8 +137,9 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     async fn get_all<A: DeserializeOwned>(&self, path: &str) -> ApiResult<Page<A>> {
         let mut items = Vec::new();
         let mut place = String::new();
+        let mark = if path.contains('?') { '&' } else { '?' };
         loop {
-            let page: Page<A> = self.get(format!("{path}?limit={MAX_LIMIT}{place}")).await?;
+            let page: Page<A> = self.get(format!("{path}{mark}limit={MAX_LIMIT}{place}")).await?;
             items.extend(page.items);
             match page.next_cursor {
                 // Cursors are URL-safe base64, so they need no escaping.

@@ -138,7 +138,7 @@ fn every_body_travels() {
         "created_at": AT, "single_sign_on": true, "stands_for": [{"username": "tom", "roles": ["legal"]}]});
     travels::<api::Page<api::User>>(&page(user));
     travels::<api::Page<api::Token>>(&page(json!({"id": ID, "name": "ci", "owner": "ana", "roles": ["developer"],
-        "created_at": AT, "expires_at": AT, "secret": "s"})));
+        "created_at": AT, "expires_at": AT, "last_used_at": AT, "secret": "s"})));
     travels::<run::Run>(&run());
     travels::<run::Report>(&json!({"run_id": ID, "flow": "f", "version": 2, "status": "failed", "output": {"a": 1},
         "error": {"code": "TOOL_FAILED", "message": "m"}, "duration_ms": 5, "reviews": [review()],

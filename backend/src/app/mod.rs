@@ -95,7 +95,11 @@ fn options(storage: &Storage, clock: SharedClock) -> store::Options {
 impl App {
     /// Starts everything. It binds the address first, so that a second server fails before anything is written.
     pub async fn start(settings: Settings, admin_password: Option<String>) -> anyhow::Result<Self> {
-        let Settings { listen: address, storage, demo, file: settings } = settings;
+        let Settings { listen: address, storage, demo, file: mut settings } = settings;
+        if demo {
+            // Its users have no passwords to confirm with.
+            settings.logins.confirm_after = settings.logins.session_life;
+        }
         let metrics = wiring::metrics()?;
         let listener = listen(address).await?;
         let address = listener.local_addr().map_err(|error| cannot_listen(address, &error))?;

@@ -66,6 +66,7 @@ impl From<Problem> for Quit {
             | Code::SecondFactorRequired
             | Code::Forbidden
             | Code::SecondFactorMissing
+            | Code::ConfirmationRequired
             | Code::ForeignOrigin => Exit::Forbidden,
             Code::NotFound | Code::RunArchived => Exit::NotFound,
             Code::ReviewResolved

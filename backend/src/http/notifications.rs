@@ -74,6 +74,11 @@ async fn put(
 ) -> Result<Json<Notifications>> {
     let username = whose.name(&write.caller)?;
     let notifications = checked(value)?;
+    let before = write.caller.state.store.notifications(&username).await?.unwrap_or_default();
+    let is_new = |now: &Option<String>, before: &Option<String>| now.is_some() && now != before;
+    if is_new(&notifications.email, &before.email) || is_new(&notifications.slack_user_id, &before.slack_user_id) {
+        write.caller.confirmed().await?;
+    }
     let chosen = Box::new(ChosenNotifications { username, notifications: notifications.clone() });
     write.commit(digest, store::Operation::ChooseNotifications(chosen)).await?;
     Ok(Json(Notifications { available: available(&write.caller.state), ..notifications }))

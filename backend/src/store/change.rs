@@ -23,7 +23,7 @@ use shared::view::Views;
 use crate::engine::{Carrier, GuardrailReply, Input};
 
 pub use archive::{NewArchive, RunInArchive};
-pub use credential::{Credential, CredentialKind, NewCredential, SessionClient};
+pub use credential::{Credential, CredentialKind, CredentialUse, NewCredential, SessionClient};
 pub use erase::NewErasure;
 pub use sign_in::{
     FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor,
@@ -207,12 +207,7 @@ pub enum Operation {
         digest: [u8; 32],
     },
     /// Revokes a token. Returns [`Committed::Done`].
-    RevokeToken {
-        /// The token.
-        id: TokenId,
-        /// The person to whom the token must belong. `None` for anyone.
-        owner: Option<Username>,
-    },
+    RevokeToken(TokenId),
     /// Records a failed login. Returns [`Committed::Done`].
     LoginFailed {
         /// The name that was tried. Nothing is recorded if no such person exists.

@@ -88,14 +88,16 @@ use shared::api::User;
 use shared::deputy::Deputyship;
 use shared::log::{Cursor, Entry};
 use shared::review::Review;
+use shared::time::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
-    Actor, Change, ChosenNotifications, Committed, Credential, CredentialKind, FactorChange, IdempotencyKey,
-    NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof,
-    ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient, SignIn, UserChange,
+    Actor, Change, ChosenNotifications, Committed, Credential, CredentialKind, CredentialUse, FactorChange,
+    IdempotencyKey, NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation,
+    PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient,
+    SignIn, UserChange,
 };
 pub use commit_error::CommitError;
 
@@ -251,12 +253,21 @@ pub struct UserRecord {
     pub second_factor: Option<SecondFactor>,
     /// Their account at the identity provider, if they sign in there.
     pub account: Option<ProviderAccount>,
+    /// When they last signed in with the identity provider.
+    pub signed_in_at: Option<Timestamp>,
 }
 
 impl UserRecord {
     /// Creates the record of a user of whom nothing else is stored.
     fn new(user: User) -> Self {
-        Self { user, password_hash: None, deputyships: Vec::new(), second_factor: None, account: None }
+        Self {
+            user,
+            password_hash: None,
+            deputyships: Vec::new(),
+            second_factor: None,
+            account: None,
+            signed_in_at: None,
+        }
     }
 }
 

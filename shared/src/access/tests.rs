@@ -233,7 +233,7 @@ fn row(principal: &Principal) -> String {
         Act::ManagePeople,
         Act::ReadAudit,
         Act::ManageDeliveries,
-        Act::ManageTokens,
+        Act::ManageTokens(&dev),
         Act::SeeEntryBy(Some(&dev)),
     ];
     let letters = acts.map(|act| match access(principal, act) {
@@ -266,16 +266,16 @@ fn a_token_has_a_right_only_through_a_role_that_it_names() {
     let expected = "
           dev            nynn nyyy yyyy ynyy yyyn nnyy
           a token of dev nnnn n-n- ---- -nnn -n-n nnn-
-          somebody else  nynn n-n- ---- -nnn -n-n nny-
+          somebody else  nynn n-n- ---- -nnn -n-n nnn-
 legal     dev            nynn nyyy yyyy ynyy yyyn nnyy
 legal     a token of dev nynn n-n- ---- -nnn -n-n nnn-
-legal     somebody else  nynn n-n- ---- -nnn -n-n nny-
+legal     somebody else  nynn n-n- ---- -nnn -n-n nnn-
 reviewer  dev            nynn nyyy yyyy yyyy yyyn nnyy
 reviewer  a token of dev nynn n-ny yyyy nynn ynyn nnn-
-reviewer  somebody else  nynn n-n- ---- -ynn -n-n nny-
+reviewer  somebody else  nynn n-n- ---- -ynn -n-n nnn-
 developer dev            yyyy yyyy yyyy yyyy yyyn nnyy
 developer a token of dev yyyy yyyy yynn yynn -n-n nnn-
-developer somebody else  yyyy yyyy yynn nynn -n-n nny-
+developer somebody else  yyyy yyyy yynn nynn -n-n nnn-
 admin     dev            yyyy yyyy yyyy yyyy yyyy yyyy
 admin     a token of dev yyyy yyyy yyyy yynn ynyy yyyy
 admin     somebody else  yyyy yyyy yynn yyyy yyyy yyyy

@@ -147,6 +147,7 @@ async fn the_description_lists_every_call_of_the_contract() {
         ("/api/v1/me", "get"),
         ("/api/v1/users", "get post"),
         ("/api/v1/users/{username}", "patch"),
+        ("/api/v1/me/confirm", "post"),
         ("/api/v1/tokens", "get post"),
         ("/api/v1/tokens/{id}", "delete"),
         ("/api/v1/flows", "get"),

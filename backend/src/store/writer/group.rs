@@ -137,6 +137,8 @@ impl Changed {
 pub(super) enum EndedAccess {
     /// All of them.
     All,
+    /// All except the session with this SHA-256.
+    AllBut([u8; 32]),
     /// All except tokens and the session with this SHA-256.
     AllButTokensAnd([u8; 32]),
 }

@@ -127,7 +127,7 @@ impl<'a> Named<'a> {
                 self.accounts.extend(account.as_ref());
             }
             Operation::EndSession { digest } => self.credential(digest, true),
-            Operation::RevokeToken { id, .. } => {
+            Operation::RevokeToken(id) => {
                 self.tokens.insert(id.0);
             }
             Operation::ChangeSecondFactor { username, .. } | Operation::EraseUser(username) => {

@@ -100,7 +100,7 @@ pub(super) fn allow_again(
             allow(by, Act::ManagePeople)
         }
         (Operation::NameDeputy(span), _) => allow(by, Act::NameDeputy(&span.person, &span.deputy)),
-        (Operation::AddCredential(_) | Operation::RevokeToken { .. }, _) => allow(by, Act::ManageTokens),
+        (Operation::AddCredential(new), _) => allow(by, Act::ManageTokens(&new.credential.username)),
         (Operation::Run { .. }, Committed::Run { run }) => allow(by, Act::CancelRun(&run.summary)),
         (Operation::Review { input, .. }, Committed::Decided { decided }) => {
             let review = &decided.review;
@@ -118,6 +118,7 @@ pub(super) fn allow_again(
             | Operation::Review { .. }
             | Operation::GiveFeedback { .. }
             | Operation::RemoveDeputy(_)
+            | Operation::RevokeToken(_)
             | Operation::RevokeGrant(_)
             | Operation::ChooseNotifications(_)
             | Operation::SaveViews { .. }

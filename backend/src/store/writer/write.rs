@@ -229,7 +229,7 @@ impl Group {
             " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
              roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash, \
              deputyships = excluded.deputyships, second_factor = excluded.second_factor, \
-             provider_account = excluded.provider_account",
+             provider_account = excluded.provider_account, signed_in_at = excluded.signed_in_at",
         )
         .await?;
         let chosen = out.notifications.iter().map(|(name, chosen)| chosen.row(name));
