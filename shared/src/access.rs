@@ -24,9 +24,11 @@ pub use voice::{has_vote, may_be_handed, voice, votes_to_hand_over};
 
 /// The system role of people who decide reviews.
 pub const REVIEWER: &str = "reviewer";
-/// The system role of people who save flows, launch and cancel runs, and see all runs.
+/// The system role of people and programs that ask people questions without a flow, and see no run.
+pub const ASKER: &str = "asker";
+/// The system role of people who save flows, launch and cancel runs, and see all runs; it includes asking.
 pub const DEVELOPER: &str = "developer";
-/// The system role that includes both, plus people, audit log and settings.
+/// The system role that includes all of these, plus people, audit log and settings.
 pub const ADMIN: &str = "admin";
 
 /// The caller, with their rights for this call.
@@ -68,9 +70,20 @@ impl Principal {
         Self { username, roles, token: false, stands_for: Vec::new() }
     }
 
-    /// Whether they have this role; an admin also has the system roles reviewer and developer.
+    /// Whether they have this role, or one that includes it.
     pub fn has(&self, role: &str) -> bool {
-        self.roles.contains(role) || (matches!(role, REVIEWER | DEVELOPER) && self.roles.contains(ADMIN))
+        self.roles.contains(role) || self.included_roles().contains(&role)
+    }
+
+    /// Returns the system roles that the role `admin` or `developer` includes, if they have one of these.
+    pub fn included_roles(&self) -> &'static [&'static str] {
+        if self.roles.contains(ADMIN) {
+            &[REVIEWER, ASKER, DEVELOPER]
+        } else if self.roles.contains(DEVELOPER) {
+            &[ASKER]
+        } else {
+            &[]
+        }
     }
 }
 
@@ -178,9 +191,10 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         Act::SaveFlow => Access::from(principal.has(DEVELOPER), "saving flows needs the role developer"),
         Act::SeeSource => Access::from(principal.has(DEVELOPER), "only developers may see the source of flows"),
         Act::Launch => Access::from(principal.has(DEVELOPER), "starting runs needs the role developer"),
-        Act::Ask => Access::from(principal.has(DEVELOPER), "asking people needs the role developer"),
+        Act::Ask => Access::from(principal.has(ASKER), "asking people needs the role asker or developer"),
         Act::SeeFlows | Act::SeeStatistics => {
-            Access::from(!principal.token || !principal.roles.is_empty(), "this token has no roles")
+            let only_asks = principal.roles.iter().all(|role| role == ASKER);
+            Access::from(!principal.token || !only_asks, "this token has no role that may see this")
         }
         Act::ManageTokens(_) if principal.token && !is_admin => {
             Access::Denied("a token cannot manage tokens; log in to do so")
@@ -226,9 +240,8 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             if !sees(principal, review) {
                 return Access::Hidden;
             }
-            let own = launched(principal, &review.requested_by);
             Access::from(
-                is_admin || own,
+                is_admin || asked(principal, review),
                 "a review can be withdrawn only by the person who asked or started its run, or by an admin",
             )
         }
@@ -288,6 +301,13 @@ pub fn launched(principal: &Principal, requested_by: &Username) -> bool {
     principal.username == *requested_by && (!principal.token || principal.has(DEVELOPER))
 }
 
+/// Whether the caller counts as the person who asked for a review, or started its run. A token that may ask but start no
+/// runs has asked only what no flow asks.
+pub fn asked(principal: &Principal, review: &Review) -> bool {
+    launched(principal, &review.requested_by)
+        || (principal.username == review.requested_by && review.flow.is_none() && principal.has(ASKER))
+}
+
 /// Whether the caller counts as this person in reviews: a token only with the role reviewer.
 pub fn reviews_as(principal: &Principal, name: &Username) -> bool {
     principal.username == *name && (!principal.token || principal.has(REVIEWER))
@@ -298,7 +318,7 @@ pub fn reviews_as(principal: &Principal, name: &Username) -> bool {
 fn sees(principal: &Principal, review: &Review) -> bool {
     let is_me = |name: &Username| reviews_as(principal, name);
     principal.has(DEVELOPER)
-        || launched(principal, &review.requested_by)
+        || asked(principal, review)
         || review.decisions.iter().any(|said| is_me(&said.by) || said.on_behalf_of.as_ref().is_some_and(is_me))
         || review.delegations.iter().any(|handed| is_me(&handed.from))
         || concerns(principal, review)
@@ -323,7 +343,13 @@ fn barred(username: &Username, review: &Review) -> Option<&'static str> {
 
 /// Whether a review is for this person: as the flow says, or because it was escalated to one of their roles.
 fn is_for(principal: &Principal, review: &Review) -> bool {
-    is_named(principal, &review.reviewers) || review.escalated.iter().any(|role| principal.has(role))
+    is_named(principal, &review.reviewers) || review.escalated.iter().any(|role| answers_as(principal, role))
+}
+
+/// Whether the caller is asked where people with this role are. A token is not asked for the role by which it asks:
+/// otherwise it could ask itself.
+pub fn answers_as(principal: &Principal, role: &str) -> bool {
+    principal.has(role) && !(principal.token && role == ASKER)
 }
 
 /// Whether this person is among the reviewers: by name, by role, or, if no one is named, as a reviewer. Those who are
@@ -333,7 +359,7 @@ pub fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
     let by_role = if reviewers.roles.is_empty() && reviewers.users.is_empty() {
         principal.has(REVIEWER)
     } else {
-        reviewers.roles.iter().any(|role| principal.has(role))
+        reviewers.roles.iter().any(|role| answers_as(principal, role))
     };
     by_name || (by_role && reviewers.tags.iter().all(|tag| principal.has(tag)))
 }

@@ -85,6 +85,62 @@ async fn a_token_has_nothing_of_its_makers_but_by_a_role() {
 }
 
 #[tokio::test]
+async fn a_token_that_only_asks_has_its_questions_and_nothing_else() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    let saved = dev.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    let run = dev.post("/api/v1/runs", &json!({ "flow": "ask", "input": {} })).await.expect(201);
+    let run = format!("/api/v1/runs/{}", run["id"].as_str().unwrap());
+    let reviews = dev.get(&format!("{run}/reviews")).await.expect(200);
+    let of_run = format!("/api/v1/reviews/{}", reviews["items"][0]["id"].as_str().unwrap());
+    let agent = program(&dev, &["asker"]).await;
+    for (method, path, status) in [
+        ("GET", run.clone(), 404),
+        ("POST", format!("{run}/cancel"), 403),
+        ("GET", of_run.clone(), 404),
+        ("POST", format!("{of_run}/withdraw"), 404),
+        ("GET", "/api/v1/flows".to_owned(), 403),
+        ("GET", "/api/v1/flows/ask".to_owned(), 403),
+        ("GET", "/api/v1/statistics".to_owned(), 403),
+        ("GET", "/api/v1/reviewers".to_owned(), 403),
+        ("GET", "/api/v1/tokens".to_owned(), 403),
+    ] {
+        agent.call(method, &path, None, "").await.expect(status);
+    }
+    let launch = json!({ "flow": "ask", "input": {} });
+    assert_eq!(agent.call("POST", "/api/v1/runs", Some(&launch), "").await.code(403), "forbidden");
+    assert_eq!(dev.get("/api/v1/flows/ask").await.expect(200)["version"], saved["version"]);
+
+    let options = json!([{ "id": "yes", "label": "Yes" }, { "id": "no", "label": "No" }]);
+    let question = json!({ "kind": "clarification", "question": "May I?", "options": options });
+    let asked = agent.call("POST", "/api/v1/reviews", Some(&question), "").await.expect(201);
+    let path = format!("/api/v1/reviews/{}", asked["id"].as_str().unwrap());
+    agent.call("GET", &path, None, "").await.expect(200);
+    for list in ["/api/v1/reviews", "/api/v1/reviews?requested_by=me", "/api/v1/reviews?status=pending&requested_by=me"]
+    {
+        let listed = agent.call("GET", list, None, "").await.expect(200);
+        let ids: Vec<_> = listed["items"].as_array().unwrap().iter().map(|review| review["id"].clone()).collect();
+        assert_eq!(ids, [asked["id"].clone()], "{list}");
+    }
+    agent.call("POST", &format!("{path}/comments"), Some(&json!({ "text": "Please." })), "").await.expect(200);
+    agent.call("POST", &format!("{path}/withdraw"), None, "").await.expect(200);
+    // It cannot ask itself.
+    let itself = json!({ "kind": "clarification", "question": "May I?", "options": options,
+        "reviewers": { "roles": ["asker"] } });
+    let asked = agent.call("POST", "/api/v1/reviews", Some(&itself), "").await.expect(201);
+    let verdict = json!({ "type": "choose", "option": "yes" });
+    let decision = json!({ "revision": asked["revision"], "digest": asked["digest"], "verdict": verdict });
+    let path = format!("/api/v1/reviews/{}/decisions", asked["id"].as_str().unwrap());
+    agent.call("POST", &path, Some(&decision), "").await.expect(403);
+    // Who has the role has no more than that, and passes it on to their programs.
+    let bot = site.join("bot", &["asker"]).await;
+    bot.post("/api/v1/reviews", &question).await.expect(201);
+    program(&bot, &["asker"]).await;
+    let more = json!({ "name": "ci", "roles": ["developer"] });
+    assert_eq!(bot.post("/api/v1/tokens", &more).await.expect(422)["errors"][0]["path"], "/roles/0");
+}
+
+#[tokio::test]
 async fn who_has_lost_a_role_is_not_given_the_old_answer() {
     let site = Site::new().await;
     let dev = site.join("dev", &["developer"]).await;

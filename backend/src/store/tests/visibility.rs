@@ -20,8 +20,16 @@ on_both! {
 
 pub fn viewers() -> Vec<Principal> {
     let names = ["ana", "tom", "dev", "boss"];
-    let roles: [&[&str]; 7] =
-        [&[], &["reviewer", "legal"], &["reviewer"], &["editor"], &["editor", "reviewer"], &["developer"], &["admin"]];
+    let roles: [&[&str]; 8] = [
+        &[],
+        &["reviewer", "legal"],
+        &["reviewer"],
+        &["editor"],
+        &["editor", "reviewer"],
+        &["asker"],
+        &["developer"],
+        &["admin"],
+    ];
     let mut viewers = Vec::new();
     for name in names {
         for roles in roles {
@@ -96,7 +104,7 @@ async fn a_list_shows_exactly_what_the_rule_allows(world: World) {
         json!({}),
         json!({"roles": ["editor"]}),
         json!({"roles": ["reviewer"], "not_requester": true}),
-        json!({"roles": ["developer"]}),
+        json!({"roles": ["developer", "asker"]}),
         json!({"users": ["tom"]}),
         json!({"users": ["dev"], "roles": ["legal"], "not_requester": true}),
         json!({"not_requester": true}),
@@ -121,6 +129,10 @@ async fn a_list_shows_exactly_what_the_rule_allows(world: World) {
         };
         if index == 12 {
             review.escalated = vec!["editor".to_owned()];
+        }
+        if index == 4 {
+            // A question of a program.
+            review.flow = None;
         }
         readdress(&world, &mut review, reviewers).await;
         reviews.push(review);
