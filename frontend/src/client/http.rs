@@ -35,7 +35,8 @@ pub fn use_api() -> Api {
     expect_context()
 }
 
-/// Creates an API that informs the session if no one is logged in, or if the person must first set up a second factor.
+/// Creates an API that informs the session if no one is logged in, or if the person must first set up a second factor
+/// or confirm that it is they.
 pub fn api(session: Session) -> Api {
     Client::reading(FetchTransport(session))
 }
@@ -89,9 +90,15 @@ impl Transport for FetchTransport {
         }
         let lost = |_| failed("The connection was lost before the response was read.");
         let body = response.text().await.map_err(lost)?;
-        let missing = |problem: Problem| problem.code == Code::SecondFactorMissing;
-        if response.status() == 403 && !is_overtaken && shared::client::read(&body).is_ok_and(missing) {
-            session.factor_missing.set(true);
+        if response.status() == 403
+            && !is_overtaken
+            && let Ok(problem) = shared::client::read::<Problem>(&body)
+        {
+            match problem.code {
+                Code::SecondFactorMissing => session.factor_missing.set(true),
+                Code::ConfirmationRequired => session.unconfirmed.set(true),
+                _ => {}
+            }
         }
         Ok(HttpResponse { status: response.status(), body })
     }

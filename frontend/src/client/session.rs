@@ -21,6 +21,8 @@ pub struct Session {
     pub logins: StoredValue<u32>,
     /// Whether the server has said that the person must first set up a second factor.
     pub factor_missing: GlobalSignal<bool>,
+    /// Whether the server has said that the person must first confirm that it is they.
+    pub unconfirmed: GlobalSignal<bool>,
 }
 
 impl Session {
@@ -32,6 +34,7 @@ impl Session {
             signed_out: GlobalSignal::new(false),
             logins: StoredValue::new(0),
             factor_missing: GlobalSignal::new(false),
+            unconfirmed: GlobalSignal::new(false),
         }
     }
 

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use leptos::prelude::*;
-use shared::access::{ADMIN, DEVELOPER, REVIEWER};
+use shared::access::{ADMIN, ASKER, DEVELOPER, REVIEWER};
 
 use crate::components::glyph::Glyph;
 use crate::components::listeners::while_shown;
 
 /// The system roles and what each allows.
-pub const SYSTEM: [(&str, &str); 3] = [
+pub const SYSTEM: [(&str, &str); 4] = [
     (REVIEWER, "Decides reviews that name no other reviewers, and sees their runs."),
-    (DEVELOPER, "Saves flows, starts and cancels runs, and sees all runs."),
-    (ADMIN, "Both of these, plus people, audit and settings. It includes none of your organisation's own roles."),
+    (ASKER, "Asks people questions, and sees and withdraws its own. Enough for an agent that only asks."),
+    (DEVELOPER, "Asks too, saves flows, starts and cancels runs, and sees all runs."),
+    (ADMIN, "All of these, plus people, audit and settings. It includes none of your organisation's own roles."),
 ];
 
 /// Whether a role is one of the system's.

@@ -11,6 +11,7 @@ use crate::client::{Session, use_api};
 use crate::components::button::Button;
 use crate::components::copy::CopyButton;
 use crate::components::dialog::Dialog;
+use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
 use crate::components::time::day;
@@ -66,16 +67,23 @@ fn PasswordForm() -> impl IntoView {
     let api = use_api();
     let notices = Notifier::expect();
     let (current, new) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+    // Someone who changes their password because others may know it would otherwise forget the tokens.
+    let end_tokens = RwSignal::new(true);
     let problem = RwSignal::new(None::<Problem>);
     let change = Action::new_local(move |(): &()| {
         problem.set(None);
-        let password = NewPassword { current: current.get_untracked(), new: new.get_untracked() };
+        let end_tokens = end_tokens.get_untracked();
+        let password = NewPassword { current: current.get_untracked(), new: new.get_untracked(), end_tokens };
         async move {
             match api.change_password(&password).await {
                 Ok(()) => {
                     current.set(String::new());
                     new.set(String::new());
-                    notices.good("Your password was changed. Your other sessions have ended.");
+                    notices.good(if end_tokens {
+                        "Your password was changed. Your other sessions and your tokens have ended."
+                    } else {
+                        "Your password was changed. Your other sessions have ended."
+                    });
                 }
                 Err(refused) => problem.set(Some(refused)),
             }
@@ -93,6 +101,10 @@ fn PasswordForm() -> impl IntoView {
         <form class="narrow" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
             <Field label="Current password" kind="password" complete="current-password" value=current problem path="/current"/>
             <Field label="New password" hint="At least 12 characters. Several words in a row work well." kind="password" complete="new-password" value=new problem path="/new"/>
+            <label class="role">
+                <input type="checkbox" prop:checked=end_tokens on:change=while_shown(move |event| end_tokens.set(event_target_checked(&event)))/>
+                <span><b>"End my tokens too"</b><span class="hint">"Programs that use them are refused until you give them new ones."</span></span>
+            </label>
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="actions"><Button class="b" off=busy>"Change password"</Button></div>
         </form>
