@@ -23,6 +23,7 @@ mod slack;
 mod slack_reactions;
 mod statistics;
 mod story;
+mod token_life;
 mod unreadable;
 mod views;
 mod votes;

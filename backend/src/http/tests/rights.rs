@@ -96,7 +96,7 @@ async fn a_token_that_only_asks_has_its_questions_and_nothing_else() {
     let agent = program(&dev, &["asker"]).await;
     for (method, path, status) in [
         ("GET", run.clone(), 404),
-        ("POST", format!("{run}/cancel"), 403),
+        ("POST", format!("{run}/cancel"), 404),
         ("GET", of_run.clone(), 404),
         ("POST", format!("{of_run}/withdraw"), 404),
         ("GET", "/api/v1/flows".to_owned(), 403),
