@@ -38,6 +38,7 @@ pub mod standing;
 pub mod story;
 pub mod streams;
 pub mod subject;
+pub mod unread;
 pub mod verdict;
 pub mod votes;
 pub mod words;

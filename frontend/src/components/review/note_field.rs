@@ -61,7 +61,7 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
 #[component]
 fn Metadata(pane: Pane) -> impl IntoView {
     let of_run = pane.review.with_untracked(|review| review.run_id.is_some());
-    let DraftForm { value, sound, flaw, unread } = pane.form(
+    let DraftForm { value, flaw, unread } = pane.form(
         METADATA,
         |draft| Value::Object(draft.metadata.clone()),
         |draft, value| {
@@ -72,7 +72,7 @@ fn Metadata(pane: Pane) -> impl IntoView {
     );
     // It stays open if it has content, and while its content is being deleted.
     let opened = Memo::new(move |before: Option<&bool>| {
-        before == Some(&true) || value.with(|value| *value != json!({})) || unread.with(Option::is_some)
+        before == Some(&true) || value.with(|value| *value != json!({})) || unread.with(|texts| !texts.is_empty())
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());
     of_run.then(|| {
@@ -80,7 +80,7 @@ fn Metadata(pane: Pane) -> impl IntoView {
             <details class="fold metadata" open=opened>
                 <summary>"Details for later steps"</summary>
                 <p class="hint">"An object, such as {\"ticket\": 42}. It is kept in the run's context."</p>
-                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base=METADATA label="Details" sound flaw unread />
+                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base=METADATA label="Details" flaw unread />
             </details>
         }
     })

@@ -22,6 +22,8 @@ use kept::{Kept, Shelf};
 pub use password::{asked_by as may_ask_password, asks_password};
 pub use subject::{Edited, Form, Subject, storage_prefix};
 
+use super::unread::Unread;
+
 /// The largest total size, in bytes, of item values that are stored with a draft. With them, the console can show what
 /// has changed since.
 const KEPT_VALUES: usize = 64 * 1024;
@@ -46,9 +48,9 @@ pub struct Draft {
     pub metadata: JsonMap,
     /// A comment for the other reviewers, which is sent separately.
     pub comment: String,
-    /// Texts that were typed as the JSON of a whole form and cannot be read, by the place of the form. The values beside
-    /// them are older, so nothing is sent of a form that has one. The text of a JSON field inside a form is not kept.
-    pub unread: BTreeMap<String, String>,
+    /// Texts that were typed in a form and cannot be read. The values at their places are older, so nothing is sent of a
+    /// form that has one.
+    pub unread: Unread,
 }
 
 /// An edited definition of one version of a flow.
@@ -174,14 +176,6 @@ impl Draft {
             self.edits.shift_remove(key);
         } else {
             self.edits.insert(key.to_owned(), value);
-        }
-    }
-
-    /// Sets the text of the form at `place` that is not JSON, or removes it.
-    pub fn set_unread(&mut self, place: &str, text: Option<String>) {
-        match text {
-            Some(text) => drop(self.unread.insert(place.to_owned(), text)),
-            None => drop(self.unread.remove(place)),
         }
     }
 

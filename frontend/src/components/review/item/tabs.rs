@@ -52,11 +52,11 @@ pub struct OpenTab {
 /// Creates the tab state of a card, which follows the states of the value.
 pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenTab {
     let ItemStates { may_edit, over, edited, before, mistakes } = states;
-    // A required text starts in its editor, and so does one that is not JSON yet, but without the focus, so that a
+    // A required text starts in its editor, and so does one with a text that cannot be read, but without the focus, so that a
     // person can keep walking through the list.
     let unfinished = item.with_value(|item| {
         let draft = pane.workspace.draft_now(pane.id);
-        draft.unread.contains_key(&pointer(["edits", item.key.as_str()]))
+        draft.unread.has(&pointer(["edits", item.key.as_str()]))
             || pane.review.with_untracked(|review| unwritten(review, &draft).any(|blank| blank.key == item.key))
     });
     let tab = RwSignal::new(if unfinished && may_edit.get_untracked() { ItemTab::Edit } else { ItemTab::Read });
