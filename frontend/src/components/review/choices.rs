@@ -35,7 +35,7 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
         undecided.get() && row.with(|row| row.as_ref().is_some_and(is_accepted))
     });
     let acts = Memo::new(move |_| {
-        let note = selection.with(|selection| selection.note.clone());
+        let note = selection.with(|selection| selection.note.of(id).to_owned());
         let review: Arc<Review> = pane.review.get();
         let plain = choices(&review);
         let is_plain = |act: &Act| plain.iter().any(|choice| choice.intent == act.intent);
