@@ -174,9 +174,10 @@ fn Claim(pane: Pane) -> impl IntoView {
                     let mine = is_mine(&claim.by);
                     let until = format!(" until {}", time::clock(claim.until));
                     let text = if mine { "Claimed by you".to_owned() } else { format!("Claimed by {}", claim.by) };
+                    let whole = format!("{text}{until}");
                     view! {
                         <span class="face" aria-hidden="true">{words::initials(&claim.by)}</span>
-                        <span>{text}<span class="until">{until}</span></span>
+                        <span title=whole>{text}<span class="until">{until}</span></span>
                         {(mine && may)
                             .then(|| view! { <Button class="b ghost sm" off=busy press=move |()| set(false)>"Release"</Button> })}
                     }

@@ -8,6 +8,7 @@ use super::form::DraftForm;
 use super::pane::Pane;
 use crate::components::autosize::grow_once_shown;
 use crate::components::focus::focus_on;
+use crate::components::glyph::Glyph;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
 use crate::state::verdict::METADATA;
@@ -36,23 +37,25 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
         }
     };
     view! {
-        <label class="say">
-            <span class="sr">{placeholder}</span>
-            <textarea
-                node_ref=node
-                rows="1"
-                placeholder=placeholder
-                aria-invalid=move || pane.mistakes.with(|all| all.iter().any(|one| matches!(one.path.as_str(), "/comment" | "/verdict/text"))).to_string()
-                prop:value=text
-                on:keydown=send
-                on:input=move |event| {
-                    let text = event_target_value(&event);
-                    pane.workspace.write(&pane.review.get_untracked(), |draft| draft.text = text);
-                }
-            ></textarea>
-            <kbd aria-hidden="true">"c"</kbd>
-        </label>
-        <Metadata pane=pane />
+        <div class="note">
+            <label class="say">
+                <span class="sr">{placeholder}</span>
+                <textarea
+                    node_ref=node
+                    rows="1"
+                    placeholder=placeholder
+                    aria-invalid=move || pane.mistakes.with(|all| all.iter().any(|one| matches!(one.path.as_str(), "/comment" | "/verdict/text"))).to_string()
+                    prop:value=text
+                    on:keydown=send
+                    on:input=move |event| {
+                        let text = event_target_value(&event);
+                        pane.workspace.write(&pane.review.get_untracked(), |draft| draft.text = text);
+                    }
+                ></textarea>
+                <kbd aria-hidden="true">"c"</kbd>
+            </label>
+            <Metadata pane=pane />
+        </div>
     }
 }
 
@@ -78,7 +81,11 @@ fn Metadata(pane: Pane) -> impl IntoView {
     of_run.then(|| {
         view! {
             <details class="fold metadata" open=opened>
-                <summary>"Details for later steps"</summary>
+                // On a phone, the button has only the icon.
+                <summary title="Details for later steps">
+                    <Glyph icon=icondata::LuBraces />
+                    <span class="words">"Details for later steps"</span>
+                </summary>
                 <p class="hint">"An object, such as {\"ticket\": 42}. It is kept in the run's context."</p>
                 <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base=METADATA label="Details" flaw unread />
             </details>
