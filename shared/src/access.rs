@@ -104,6 +104,8 @@ pub enum Act<'a> {
     /// Withdraw a review, which then counts as rejected: for the person who started the run, and for admins. Developers
     /// may cancel the run, but not steer it past a person.
     Withdraw(&'a Review),
+    /// Give a review to other people than may decide it now. Whoever does so does not decide it.
+    Reassign(&'a Review),
     /// See the names of reviewers, to choose one.
     SeeReviewers,
     /// See any statistics of reviews.
@@ -228,6 +230,16 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
                 "a review can be withdrawn only by the person who asked or started its run, or by an admin",
             )
         }
+        Act::Reassign(review) => {
+            if !sees(principal, review) {
+                return Access::Hidden;
+            }
+            if review.unreadable {
+                return Access::Denied("this review cannot be reassigned: its stored data is damaged");
+            }
+            // Otherwise the person who started the run would choose who approves it.
+            Access::from(is_admin, "only admins may reassign a review")
+        }
         Act::SeeReviewers => {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);
             Access::from(works, "only reviewers and developers may see the names of reviewers")
@@ -312,7 +324,12 @@ fn barred(username: &Username, review: &Review) -> Option<&'static str> {
         return Some("this review is not for the person who started the run");
     }
     if review.barred.contains(username) {
-        return Some("this review is not for those who decided the step that it checks (four eyes)");
+        let chose = review.reassignments.iter().any(|change| change.by == *username);
+        return Some(if chose {
+            "this review is not for those who reassigned it (four eyes)"
+        } else {
+            "this review is not for those who decided the step that it checks (four eyes)"
+        });
     }
     None
 }

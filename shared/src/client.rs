@@ -27,6 +27,7 @@ use crate::grant::Grant;
 use crate::id::{DeputyId, GrantId, ReviewId, RunId};
 use crate::inbox::Facets;
 use crate::log::Entry;
+use crate::reassignment::Reassign;
 use crate::review::{Checked, Review};
 use crate::run::{Report, Run, RunSummary};
 use crate::seal::{SealCheck, SealHead};
@@ -292,6 +293,11 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `POST /api/v1/reviews/{id}/delegate`: delegates the caller's votes to another person, who must be a reviewer.
     pub async fn delegate(&self, id: ReviewId, to: &Delegate, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/delegate"), to, key).await
+    }
+
+    /// `POST /api/v1/reviews/{id}/reassign`: gives a pending review to another person or role; for admins.
+    pub async fn reassign(&self, id: ReviewId, request: &Reassign, key: Option<&str>) -> ApiResult<Decided> {
+        self.send("POST", format!("/api/v1/reviews/{id}/reassign"), request, key).await
     }
 
     /// `GET /api/v1/reviewers`: the people to whom a review may be delegated; without a review, all reviewers.

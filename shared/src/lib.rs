@@ -28,6 +28,7 @@ pub mod log;
 pub mod new_review;
 pub mod notification;
 pub mod protocol;
+pub mod reassignment;
 pub mod request;
 pub mod review;
 pub mod run;

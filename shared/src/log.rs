@@ -77,6 +77,8 @@ pub enum ReviewAct {
     Claim,
     /// The review was delegated.
     Delegation,
+    /// The review was reassigned by an admin.
+    Reassignment,
     /// The review was withdrawn, or its run ended or continued without it.
     Withdrawal,
     /// The review's timer expired, which resolved or escalated the review.
@@ -130,6 +132,7 @@ impl ReviewActs {
             ReviewChange::Paused { .. } => one(ReviewAct::Decision),
             ReviewChange::Claim { .. } | ReviewChange::Release { .. } => one(ReviewAct::Claim),
             ReviewChange::Delegated { .. } => one(ReviewAct::Delegation),
+            ReviewChange::Reassigned { .. } => one(ReviewAct::Reassignment),
             ReviewChange::Escalated { .. } => one(ReviewAct::Timeout),
             ReviewChange::Content { .. } | ReviewChange::Voters { .. } | ReviewChange::Asked | ReviewChange::Other => {
                 Self::default()
@@ -320,7 +323,8 @@ mod tests {
                 events.push(event("review.resolved", true, &json!({ "status": status, "voting": voting }), json!({})));
             }
         }
-        let changes = "vote voters claim release comment delegated escalated paused asked content of_a_later_version";
+        let changes =
+            "vote voters claim release comment delegated reassigned escalated paused asked content of_a_later_version";
         for change in changes.split(' ') {
             for (by_run, vote) in [(false, false), (true, false), (true, true)] {
                 let data = json!({ "change": change, "vote": vote, "via": "cli", "voided": ["tom"] });

@@ -71,6 +71,7 @@ fn review() -> Value {
             "voided": ["ana"], "edited": [{"key": "draft", "replaces": "sha256:0"}]},
         "claimed_by": {"by": "ana", "until": AT}, "comments": [{"by": "ana", "at": AT, "text": "hm"}],
         "delegations": [{"from": "ana", "to": "tom", "on_behalf_of": "eva", "at": AT}],
+        "reassignments": [{"by": "boss", "at": AT, "from": [{"role": "legal"}], "to": {"user": "ana"}, "reason": "r"}],
         "advice": [{"by": "m/j", "via": "judge", "at": AT, "reason": "r",
             "verdict": {"approved": true, "confidence": 0.5, "threshold": 0.7}}],
         "decisions": [decision(&json!({"type": "text", "text": "no"}))],

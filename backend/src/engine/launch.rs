@@ -1,18 +1,53 @@
 //! Starts a run: checks its input, and sends the first branch to the start node.
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use shared::JsonMap;
+use shared::access::Principal;
 use shared::error::Mistake;
+use shared::feedback::Feedback;
+use shared::id::{FlowId, RunId, Username};
 use shared::log::{EventData, OfRun};
+use shared::run::Context;
 use shared::topic::topic;
 
 use super::builder::Builder;
-use super::input::Launch;
 use super::next::Arrival;
 use super::state::RunState;
 use super::transition::Refusal;
 use crate::clock::Moment;
 use crate::flow::Compiled;
 use crate::limits;
+
+/// The start of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The new run's id.
+    pub run: RunId,
+    /// The flow to run; that of a run that carries a question is not stored, and its name begins with `question-`.
+    pub flow: FlowId,
+    /// The version of the flow.
+    pub version: u32,
+    /// The input of the run, which the engine checks against the flow's `input`.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "shared::user_data::members")]
+    pub input: JsonMap,
+    /// User, tenant, session and metadata of the run, which templates see as `context`.
+    #[serde(default, skip_serializing_if = "shared::is_default")]
+    pub context: Context,
+    /// Whether decisions leave the given `context.metadata` unchanged. False in launches from before this rule.
+    #[serde(default)]
+    pub keeps_metadata: bool,
+    /// The user who starts the run.
+    pub requested_by: Username,
+    /// The users and their roles, if the flow needs them; recorded beside the launch.
+    #[serde(skip)]
+    pub people: Option<Arc<[Principal]>>,
+    /// The newest feedback on the flow's agents that receive it; recorded beside the launch.
+    #[serde(skip)]
+    pub feedback: Vec<Feedback>,
+}
 
 /// Creates a run. Members that the input leaves out get the `default` of its schema; its properties become state keys.
 pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Builder<'_>, Refusal> {

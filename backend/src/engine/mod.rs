@@ -52,7 +52,8 @@ pub use carrier::{Carrier, is_carrier, question_of};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use digest::of_inquiry as digest_of_inquiry;
 pub use guardrail_reply::GuardrailReply;
-pub use input::{HandlerAnswer, Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
+pub use input::{HandlerAnswer, Input, ModelAnswer, ModelToolCall, TaskFailure};
+pub use launch::Launch;
 pub use phase::{Branch, Phase};
 pub use question::{Approval, Asked, Question, Subject, Timer};
 #[cfg(test)]
@@ -69,6 +70,7 @@ use builder::Builder;
 use shared::access::Principal;
 use shared::decision::DecisionRequest;
 use shared::id::{ReviewId, TaskId};
+use shared::reassignment::Reassign;
 use shared::review::Checked;
 
 use crate::clock::Moment;
@@ -200,6 +202,9 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         Input::Claim { review, by, via } => builder.claim(review, &by, via),
         Input::Release { review, by, via } => builder.release(review, &by, via),
         Input::Delegate { review, by, via, to, person } => builder.delegate(review, &by, via, &to, person.as_ref()),
+        Input::Reassign { review, by, via, from, to, reason } => {
+            builder.reassign(review, &by, via, &Reassign { from, to, reason })
+        }
         Input::Comment { review, by, via, text } => builder.comment(review, &by, via, text),
         Input::Withdraw { review, by, via, reason } => builder.take_back(review, &by, via, reason.as_deref()),
         Input::Feedback { by, involvement, feedback } => builder.take_feedback(&by, involvement, feedback),

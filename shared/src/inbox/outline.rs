@@ -72,6 +72,7 @@ pub fn outline(review: &Review) -> Review {
         unreadable: review.unreadable,
         claimed_by: None,
         delegations: delegations.collect(),
+        reassignments: Vec::new(),
         advice: Vec::new(),
         paused: None,
         asked: None,

@@ -51,6 +51,11 @@ pub enum ReviewChange {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
         via: Option<Via>,
     },
+    /// The review was reassigned; the last of its `reassignments` has the details.
+    Reassigned {
+        /// `human` (console or API) or `cli`.
+        via: Via,
+    },
     /// The timer expired, and the people with another role are asked too.
     Escalated {
         /// The role that may decide now.

@@ -102,8 +102,8 @@ entries! {
     /// No one has decided, and the deadline is near; once before each deadline, with `data.review`.
     ReviewExpiring(OfReview) = "review.expiring",
     /// Content, votes, claims or comments changed, or no one decided in time and others are asked too; `data.review`,
-    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`, `paused`,
-    /// `asked`). With `content`, `data.voided` names the people whose votes are void; with `voters`, `data.lost` and
+    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `reassigned`,
+    /// `escalated`, `paused`, `asked`). With `content`, `data.voided` names the people whose votes are void; with `voters`, `data.lost` and
     /// `data.added` name those who may no longer vote and those who may vote now; `data.vote` is true if a vote changed
     /// the content (see `shown` of its decision). While votes are secret, no one is named.
     ReviewUpdated(ReviewUpdated) = "review.updated",

@@ -7,12 +7,12 @@ use super::{EntryKind, Event, ReviewChange};
 use crate::access::{Act, Principal, access};
 use crate::id::Username;
 use crate::notification::Occasion;
-use crate::review::Review;
+use crate::review::{Assignee, Review};
 
 impl Event {
     /// Returns the occasion for which the event notifies, its review, and the people to notify; `None` for everyone who
-    /// may decide it now, as after an escalation. If a review was delegated, or given back by somebody who can no longer
-    /// decide it, only those are notified who have it now.
+    /// may decide it now, as after an escalation. If a review was delegated, reassigned to a person, or given back by
+    /// somebody who can no longer decide it, only those are notified who have it now.
     pub fn announces(&self) -> Option<(Occasion, Review, Option<Vec<Username>>)> {
         if self.kind != EntryKind::ReviewUpdated {
             return Some((self.kind.occasion()?, self.review()?, None));
@@ -22,6 +22,14 @@ impl Event {
                 let review = self.review()?;
                 let to = review.delegations.last()?.to.clone();
                 Some((Occasion::Requested, review, Some(vec![to])))
+            }
+            ReviewChange::Reassigned { .. } => {
+                let review = self.review()?;
+                let only = match &review.reassignments.last()?.to {
+                    Assignee::User(name) => Some(vec![name.clone()]),
+                    Assignee::Role(_) => None,
+                };
+                Some((Occasion::Requested, review, only))
             }
             ReviewChange::Voters { given_back, .. } if !given_back.is_empty() => {
                 Some((Occasion::Requested, self.review()?, Some(given_back)))

@@ -169,6 +169,7 @@ impl Builder<'_> {
             warnings: content.warnings,
             claimed_by: None,
             delegations: Vec::new(),
+            reassignments: Vec::new(),
             comments: Vec::new(),
             decisions: Vec::new(),
             resolution: None,

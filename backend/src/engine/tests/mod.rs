@@ -30,6 +30,7 @@ mod options;
 mod peers;
 mod programs;
 mod random;
+mod reassign;
 mod redaction;
 mod skipped;
 mod stakes;

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use shared::access::Involvement;
 use shared::feedback::{FeedbackAspect, FeedbackType, NewFeedback};
 use shared::grant::{GrantScope, Remember};
+use shared::reassignment::Assignee;
 
 use super::*;
 use crate::engine::Carrier;
@@ -200,6 +201,11 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             Input::Feedback { by, involvement: Involvement::Reviews, feedback }
         }
         (10, 130..140) => Input::Recount,
+        (10, 140..155) => {
+            let (by, to) = (person("boss", &["admin"]), people[usize::from(pick % 3)].username.clone());
+            let to = if pick.is_multiple_of(2) { Assignee::User(to) } else { Assignee::Role("reviewer".to_owned()) };
+            Input::Reassign { review: id, by, via, from: None, to, reason: "gone".to_owned() }
+        }
         (11, 0..80) => some_callback(play, review, pick),
         (10, 30) => Input::Cancel { by: person("dev", &[]), reason: None },
         _ => {

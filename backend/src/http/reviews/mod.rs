@@ -17,6 +17,7 @@ use shared::decision::{DecisionRequest, Via};
 use shared::deputy::Delegate;
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
+use shared::reassignment::Reassign;
 use shared::review::{Checked, Review};
 use shared::time::Span;
 
@@ -68,6 +69,8 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews/{id}/release", OperationDoc::new("Release a claim").answer::<Decided>(), release);
     let delegate = OperationDoc::new("Delegate a review to someone else").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/delegate", delegate, self::delegate);
+    let reassign = OperationDoc::new("Reassign a review to another person or role").answer::<Decided>();
+    api.post("/api/v1/reviews/{id}/reassign", reassign, self::reassign);
     let comment = OperationDoc::new("Comment on a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
     let withdraw = OperationDoc::new("Withdraw a review; it counts as rejected").answer::<Decided>();
@@ -163,6 +166,11 @@ async fn release(write: ReviewWrite, OptionalJson(body): OptionalJson<EmptyBody>
 async fn delegate(write: ReviewWrite, body: body::Json<Delegate>) -> Result<Json<Decided>> {
     let to = body.value.to;
     write.commit(body.digest, |review, by, via| Input::Delegate { review, by, via, to, person: None }).await
+}
+
+async fn reassign(write: ReviewWrite, body: body::Json<Reassign>) -> Result<Json<Decided>> {
+    let Reassign { from, to, reason } = body.value;
+    write.commit(body.digest, |review, by, via| Input::Reassign { review, by, via, from, to, reason }).await
 }
 
 async fn comment(write: ReviewWrite, body: body::Json<NewComment>) -> Result<Json<Decided>> {

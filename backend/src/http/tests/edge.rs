@@ -165,6 +165,7 @@ async fn the_description_lists_every_call_of_the_contract() {
         ("/api/v1/reviews/{id}/claim", "post"),
         ("/api/v1/reviews/{id}/release", "post"),
         ("/api/v1/reviews/{id}/comments", "post"),
+        ("/api/v1/reviews/{id}/reassign", "post"),
         ("/api/v1/reviews/{id}/withdraw", "post"),
         ("/api/v1/audit", "get"),
         ("/api/v1/audit/export", "get"),

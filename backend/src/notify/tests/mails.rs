@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use shared::api::UserPatch;
 use shared::decision::Via;
 use shared::notification::{Channel, DeliveryQuery, DeliveryStatus, Notifications, Occasion, Rule};
+use shared::reassignment::Assignee;
 use shared::time::Span;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -212,6 +213,11 @@ async fn a_review_that_changes_hands_is_announced_to_whoever_gets_it(world: Worl
     world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(lost)))).await.expect("tom has lost the role");
     world.store.commit(change(None, Input::Recount)).await.expect("recounted");
     assert_eq!(announced().await, ["ana", "tom"], "and nobody else");
+    let (by, to) = (person("boss"), Assignee::User("eva".parse().expect("a name")));
+    let reason = "ana is away".to_owned();
+    let reassign = Input::Reassign { review: review.id, by, via: Via::Human, from: None, to, reason };
+    world.store.commit(change(Some("boss"), reassign)).await.expect("reassigned");
+    assert_eq!(announced().await, ["ana", "eva", "tom"]);
 }
 
 async fn only_a_refusal_of_the_address_is_final(world: World) {

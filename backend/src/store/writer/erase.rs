@@ -111,8 +111,8 @@ impl Group {
             let reviews =
                 if reviews == 1 { "1 review is pending".to_owned() } else { format!("{reviews} reviews are pending") };
             return Err(CommitError::Conflict(format!(
-                "{reviews} for {name}, who is named in them or has claimed them: have them decided, delegated or withdrawn \
-                 first"
+                "{reviews} for {name}, who is named in them or has claimed them: have them decided, reassigned or \
+                 withdrawn first"
             )));
         }
         if runs > 0 {

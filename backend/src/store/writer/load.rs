@@ -13,7 +13,6 @@ use super::super::db::{Arg, Conn, Sql};
 use super::super::{Change, Error, Inner, Operation, SignIn, grants};
 use super::group::{Group, RunWork, UsedKey};
 use super::named::Named;
-use crate::engine::Input;
 use crate::flow::Compiled;
 
 /// Returns the runs of these reviews. A review never moves to another run.
@@ -48,7 +47,7 @@ impl Group {
         group.load_archiving(conn, changes).await?;
         group.load_erasures(conn, changes, inner.clock.now().0).await?;
         let asks_who_there_is = |change: &Change| match &change.operation {
-            Operation::Run { input, .. } => matches!(**input, Input::Recount),
+            Operation::Run { input, .. } | Operation::Review { input, .. } => input.needs_people(),
             Operation::UpdateUser(change) => change.takes_admin(),
             Operation::StartSession(new) => matches!(&new.by, SignIn::Provider(by) if by.takes_admin()),
             Operation::RefuseSignIn(_) => true,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TaskId, Username};
+use shared::reassignment::Assignee;
 use uuid::Uuid;
 
 use super::super::{Change, NewSession, Operation, ProviderAccount, SignIn};
@@ -160,7 +161,7 @@ impl<'a> Named<'a> {
         if let Some(by) = input.by() {
             self.user(&by.username, false);
         }
-        if let Input::Delegate { to, .. } = input {
+        if let Input::Delegate { to, .. } | Input::Reassign { to: Assignee::User(to), .. } = input {
             self.user(to, false);
         }
     }

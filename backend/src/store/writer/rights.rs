@@ -43,7 +43,7 @@ impl Group {
     pub fn people(&self, flow: &Compiled, run: RunId, input: Option<&Input>) -> Option<Arc<[Principal]>> {
         // A review that was delegated in this group had its delegator's rights checked just now.
         let is_delegated = self.runs.get(&run).is_some_and(RunWork::has_delegations) && !self.active.is_empty();
-        if !flow.needs_people() && !is_delegated && !matches!(input, Some(Input::Recount)) {
+        if !flow.needs_people() && !is_delegated && !input.is_some_and(Input::needs_people) {
             return None;
         }
         Some(self.everybody().into_values().collect())
@@ -107,6 +107,7 @@ pub(super) fn allow_again(
             match **input {
                 Input::Withdraw { .. } => allow(by, Act::Withdraw(review)),
                 Input::Comment { .. } => allow(by, Act::Comment(review)),
+                Input::Reassign { .. } => allow(by, Act::Reassign(review)),
                 // A person who has delegated a review may no longer handle it.
                 Input::Delegate { .. } => allow(by, Act::SeeReview(review)),
                 _ => allow(by, Act::Handle(review)),

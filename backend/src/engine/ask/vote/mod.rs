@@ -24,6 +24,7 @@ use crate::engine::builder::Builder;
 use crate::engine::digest;
 use tally::{VoteFor, VoteOutcome};
 use void::void;
+pub(super) use words::shortage;
 
 impl Builder<'_> {
     /// Takes a vote; a second one of the same voter replaces the first. If it has edits, everybody sees them: earlier
