@@ -1,6 +1,7 @@
-//! `countersign review …`: lists, shows and decides reviews on a server.
+//! `countersign review …`: lists, shows, decides and reassigns reviews on a server.
 
 mod decide;
+mod reassign;
 
 use std::fmt::Write as _;
 
@@ -36,6 +37,8 @@ pub enum ReviewCommand {
     /// the revision and the digest that were just shown. Use --revision and --digest to pin what you saw earlier: the
     /// decision is refused if the content has changed since.
     Decide(decide::DecideArgs),
+    /// Give a pending review to another person or role; for admins
+    Reassign(reassign::ReassignArgs),
 }
 
 /// The arguments of `countersign review list`.
@@ -142,6 +145,7 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
             }
         }
         ReviewCommand::Decide(args) => decide::run(args).await?,
+        ReviewCommand::Reassign(args) => reassign::run(args).await?,
     }
     Ok(())
 }
@@ -188,6 +192,9 @@ fn render(review: &Review) -> String {
         for more in option.description.iter().chain(&option.message) {
             all.push_str(&text::barred(more));
         }
+    }
+    for reassignment in &review.reassignments {
+        let _ = writeln!(all, " {}", text::line(&reassignment.to_string()));
     }
     for comment in &review.comments {
         let _ = write!(all, " {} said at {}:\n{}", comment.by, time(comment.at), text::barred(&comment.text));
