@@ -23,6 +23,7 @@ pub mod option_fields;
 pub mod outbox;
 pub mod outcomes;
 pub mod palette;
+pub mod reassignment;
 pub mod reconnect;
 pub mod record;
 pub mod report;

@@ -205,6 +205,7 @@ pub fn review_act(act: ReviewAct) -> &'static str {
         ReviewAct::Comment => "Commented on",
         ReviewAct::Claim => "Claimed or released",
         ReviewAct::Delegation => "Delegated",
+        ReviewAct::Reassignment => "Reassigned",
         ReviewAct::Withdrawal => "Withdrawn",
         ReviewAct::Timeout => "Expired or escalated",
     }

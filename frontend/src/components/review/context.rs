@@ -23,6 +23,10 @@ pub fn Context(pane: Pane) -> impl IntoView {
             <h2 class="sub">"Who decides"</h2>
             <p>{move || pane.review.with(|review| inert(&deciders(review)))}</p>
             {move || {
+                let changes = pane.review.with(|review| review.reassignments.clone());
+                changes.iter().map(|change| view! { <p>{inert(&change.to_string())}</p> }).collect_view()
+            }}
+            {move || {
                 let said = pane.review.with(|review| review.advice.clone());
                 said.iter().map(|advice| view! { <p class="advice">{inert(&advice.to_string())}</p> }).collect_view()
             }}

@@ -24,6 +24,8 @@ pub enum Form {
     Feedback(RunId),
     /// Delegates a review to somebody else.
     Delegation(ReviewId),
+    /// Reassigns a review.
+    Reassignment(ReviewId),
     /// Withdraws a review.
     Withdrawal(ReviewId),
     /// The note that goes with each decision on the selected reviews.
@@ -36,6 +38,7 @@ impl Form {
             Self::Launch((id, version)) => format!("launch/{id}/{version}"),
             Self::Feedback(run) => format!("feedback/{run}"),
             Self::Delegation(review) => format!("delegation/{review}"),
+            Self::Reassignment(review) => format!("reassignment/{review}"),
             Self::Withdrawal(review) => format!("withdrawal/{review}"),
             Self::Selection => "selection/note".to_owned(),
         }
@@ -47,6 +50,7 @@ impl Form {
             "launch" => edited(of).map(Self::Launch),
             "feedback" => of.parse().ok().map(Self::Feedback),
             "delegation" => of.parse().ok().map(Self::Delegation),
+            "reassignment" => of.parse().ok().map(Self::Reassignment),
             "withdrawal" => of.parse().ok().map(Self::Withdrawal),
             "selection" => (of == "note").then_some(Self::Selection),
             _ => None,

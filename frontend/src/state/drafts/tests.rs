@@ -110,6 +110,7 @@ fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
         Form::Launch(("article".into(), 3)),
         Form::Feedback(run),
         Form::Delegation(review_id),
+        Form::Reassignment(review_id),
         Form::Withdrawal(review_id),
         Form::Selection,
     ];
