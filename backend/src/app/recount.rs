@@ -83,7 +83,6 @@ enum RecountError {
     Write(#[from] CommitError),
 }
 
-/// The recheck of reviews.
 struct Recounts {
     store: Store,
     /// Reviews whose runs cannot be changed, for example because this server cannot read them. They are not tried again

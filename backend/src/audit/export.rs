@@ -109,7 +109,6 @@ pub(super) struct Before {
     pub seal: Option<Carried>,
 }
 
-/// A seal in an export.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Carried {
@@ -133,7 +132,6 @@ pub struct Export {
     format: Format,
     /// Whether it is filtered.
     part: bool,
-    /// The query of the next page.
     query: AuditQuery,
     /// The newest seal when the export began. Later seals are ignored, since the file would have only some of their
     /// entries.

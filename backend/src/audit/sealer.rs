@@ -44,7 +44,6 @@ pub enum SealError {
     Broken(String),
 }
 
-/// The outcome of an attempt to seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sealed {
     /// Everything is sealed.

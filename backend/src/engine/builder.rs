@@ -30,7 +30,6 @@ use super::view;
 use crate::clock::{Ids, Moment};
 use crate::flow::{Compiled, EvalError};
 
-/// A transition under construction.
 pub(super) struct Builder<'f> {
     pub(super) flow: &'f Compiled,
     pub(super) now: Timestamp,
@@ -278,7 +277,6 @@ impl<'f> Builder<'f> {
 
     // --- tasks ---
 
-    /// Adds a task for a step, and returns its id.
     pub(super) fn add_task(&mut self, step: &Step, kind: TaskKind, due_at: Timestamp, repeatable: bool) -> TaskId {
         let id = TaskId(self.ids.uuid());
         self.new_tasks.insert(id);
@@ -337,7 +335,6 @@ impl<'f> Builder<'f> {
         Some(review.clone())
     }
 
-    /// Adds a new review.
     pub(super) fn add_review(&mut self, review: Review) {
         self.changed.push(review.id);
         self.reviews.insert(review.id, review);
@@ -351,7 +348,6 @@ impl<'f> Builder<'f> {
     }
 }
 
-/// Makes the error for a failure at a node.
 pub(super) fn failure(code: FlowCode, node: &NodeId, message: impl Into<String>) -> RunError {
     RunError { code, message: message.into(), node: Some(node.clone()) }
 }

@@ -18,7 +18,6 @@ use super::conversation::ToolCall;
 use super::input::{ModelAnswer, ModelToolCall};
 
 impl Builder<'_> {
-    /// Emits that a step has started.
     pub(super) fn emit_started(&mut self, step: &Step) {
         self.emit(None, None, EventData::StepStarted(OfStep { step: step.clone() }));
     }
@@ -82,7 +81,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Emits the result or the error of a tool call.
     pub(super) fn emit_executed(&mut self, step: &Step, call: &ToolCall, result: Result<&Value, &RunError>) {
         let data = ToolExecuted {
             step_id: step.id,
@@ -100,7 +98,6 @@ impl Builder<'_> {
         self.emit(None, None, EventData::ToolExecuted(Box::new(data)));
     }
 
-    /// Emits that a review is requested.
     pub(super) fn emit_requested(&mut self, review: &Review) {
         let data = EventData::ReviewRequested(OfReview { review: readable(review) });
         // Without a run, no other entry says who asked.
@@ -114,19 +111,16 @@ impl Builder<'_> {
         self.emit(Some(review.id), None, data);
     }
 
-    /// Emits that a review is no longer pending.
     pub(super) fn emit_resolved(&mut self, review: &Review, actor: Option<Username>) {
         let data = EventData::ReviewResolved(OfReview { review: readable(review) });
         self.emit(Some(review.id), actor, data);
     }
 
-    /// Emits a change of a review.
     pub(super) fn emit_updated(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
         let data = EventData::ReviewUpdated(ReviewUpdated { review: readable(review), change });
         self.emit(Some(review.id), actor, data);
     }
 
-    /// Emits that a grant was given.
     pub(super) fn emit_granted(&mut self, grant: &Grant) {
         let data = EventData::GrantMade(OfGrant { grant: Box::new(grant.clone()) });
         self.emit(Some(grant.review_id), Some(grant.given_by.clone()), data);

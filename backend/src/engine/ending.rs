@@ -13,7 +13,6 @@ use super::state::RunOutcome;
 use super::view;
 
 impl Builder<'_> {
-    /// Ends the run, and with it all branches.
     pub(super) fn end_run(&mut self, outcome: RunOutcome) {
         let (why, by) = match &outcome {
             RunOutcome::Completed { .. } => ("the run has completed".to_owned(), None),

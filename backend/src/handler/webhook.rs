@@ -110,7 +110,6 @@ pub(super) fn refused(answer: &Response) -> TaskFailure {
     TaskFailure { retry_after: retry_after(answer.headers()).map(Span), ..refused }
 }
 
-/// Reads a decision.
 fn decision(body: &[u8]) -> Result<HandlerAnswer, TaskFailure> {
     let nonsense = |why: String| failed(format!("its answer cannot be read: {why}"), false);
     let answer = json::from_slice::<ProgramAnswer>(body).map_err(|problem| {

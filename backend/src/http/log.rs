@@ -63,7 +63,6 @@ struct CallerVisibility<'a> {
 }
 
 impl<'a> CallerVisibility<'a> {
-    /// Creates an empty cache.
     fn new(caller: &'a Principal, store: &'a Store) -> Self {
         Self { caller, store, runs: HashMap::new(), reviews: HashMap::new() }
     }

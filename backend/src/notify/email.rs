@@ -42,7 +42,6 @@ pub(super) struct MailItem<'a> {
     pub link: String,
 }
 
-/// A mail before it is sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mail {
     pub subject: String,

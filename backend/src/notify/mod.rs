@@ -141,7 +141,6 @@ impl Outlets {
         !self.webhooks.is_empty() || self.slack.is_some() || may_be_answered
     }
 
-    /// Returns the address of a review.
     fn link(&self, review: ReviewId) -> String {
         format!("{}/reviews/{review}", self.url)
     }

@@ -47,7 +47,6 @@ impl Recipient {
     }
 }
 
-/// Makes the deliveries to people.
 pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets) -> Vec<NewDelivery> {
     let channels = outlets.channels();
     let mut deliveries: Vec<NewDelivery> = Vec::new();

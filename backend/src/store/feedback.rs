@@ -12,7 +12,6 @@ use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Error, Store};
 
-/// The table of feedback.
 pub(super) const FEEDBACK: Table =
     Table { name: "feedback", key: "id", others: "run_id, flow, agent, type, given_by, at, body" };
 
@@ -68,7 +67,6 @@ impl Conn {
     }
 }
 
-/// The row of a feedback.
 pub(super) fn feedback_row(feedback: &Feedback) -> Vec<Arg> {
     vec![
         feedback.id.0.into(),

@@ -41,7 +41,6 @@ pub(super) struct NewBody<'a> {
     format: Option<u32>,
 }
 
-/// The body of a row as read.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Body {
     events: Vec<StoredEvent>,
@@ -80,7 +79,6 @@ pub(super) struct Recorded {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cause {
-    /// The launch.
     Launch(Box<Launch>),
     /// A later input.
     Input(Box<Input>),
@@ -150,7 +148,6 @@ impl Serialize for PackedData<'_> {
     }
 }
 
-/// An event as read.
 #[derive(Debug, Clone, Deserialize)]
 struct StoredEvent {
     kind: EntryKind,

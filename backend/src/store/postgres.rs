@@ -22,7 +22,6 @@ pub(super) const PING: Duration = Duration::from_secs(2);
 /// READ COMMITTED: statements after the run's lock see what the run's last commit wrote.
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// The use of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionUse {
     /// Single statements, without a transaction around them.

@@ -40,7 +40,6 @@ const FORGOTTEN_AT_ONCE: u32 = 500;
 /// The columns of a review's own row that filters of lists read, whether or not the review is pending.
 pub(super) const COLUMNS: &str = "due, severity_rank, irreversible, claimed_until";
 
-/// The values of [`COLUMNS`] for a review.
 pub(super) fn columns_of(review: &Review) -> [Arg; 4] {
     let Urgency { due, severity, .. } = Urgency::of(review);
     let rank = Arg::from(i64::from(severity));

@@ -308,21 +308,18 @@ fn credential(row: &Row) -> Result<([u8; 32], Credential), Error> {
     Ok((super::blobs::digest(&row.blob(0)?)?, credential))
 }
 
-/// The table of users.
 pub(super) const USERS: Table = Table {
     name: "users",
     key: "username",
     others: "display_name, email, roles, active, password_hash, created_at, deputyships, second_factor, \
              provider_account",
 };
-/// The table of credentials.
 pub(super) const CREDENTIALS: Table = Table {
     name: "credentials",
     key: "digest",
     others: "kind, id, name, username, roles, created_at, expires_at, last_used_at, client",
 };
 
-/// The row of a user.
 pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
     let user = &record.user;
     vec![
@@ -350,7 +347,6 @@ pub(super) fn credential_kind(kind: CredentialKind) -> &'static str {
     }
 }
 
-/// The row of a credential.
 pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<Arg> {
     vec![
         digest.into(),

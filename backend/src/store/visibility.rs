@@ -52,7 +52,6 @@ pub(super) fn barred_subject(name: &Username) -> String {
     format!("barred:{name}")
 }
 
-/// The subject of a role.
 pub(super) fn role_subject(role: &str) -> String {
     format!("role:{role}")
 }

@@ -20,7 +20,6 @@ const MAX_DETAIL: usize = 500;
 /// The maximum length of the quoted target of a redirect, in bytes.
 const MAX_LOCATION: usize = 200;
 
-/// The client for HTTP tools.
 pub(super) struct Http {
     clients: Clients,
     secrets: Secrets,

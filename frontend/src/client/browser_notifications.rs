@@ -46,7 +46,6 @@ pub enum Permission {
     Denied,
 }
 
-/// A notification that is shown.
 struct Shown {
     notification: Notification,
     /// What a click on it does. It must last as long as the notification.
@@ -98,7 +97,6 @@ impl BrowserNotifications {
         }
     }
 
-    /// Returns the notifications of the page.
     pub fn expect() -> Self {
         expect_context()
     }

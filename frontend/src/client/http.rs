@@ -18,7 +18,6 @@ pub type FlowVersion = shared::api::FlowVersion<Outline>;
 /// The part of a flow's definition that the console reads; the rest of what it shows is in the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Outline {
-    /// The tags of the flow.
     #[serde(default)]
     pub tags: Vec<String>,
 }
@@ -30,7 +29,6 @@ pub const REQUEST_TIMEOUT: u32 = 45_000;
 /// The message for a request that took longer.
 const TOO_LATE: &str = "The server did not answer in time.";
 
-/// Returns the API of the page.
 pub fn use_api() -> Api {
     expect_context()
 }

@@ -32,7 +32,6 @@ const PING_EVERY_MS: u32 = 20_000;
 /// The number of messages that are folded before the page is drawn.
 const BURST: usize = 256;
 
-/// The state of the live socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connection {
     /// No one is logged in.
@@ -43,7 +42,6 @@ pub enum Connection {
     Open,
     /// The page may be out of date; the next attempt is at that time.
     Lost {
-        /// The time of the next attempt.
         retry_at: Timestamp,
     },
 }
@@ -68,13 +66,11 @@ struct Inner {
 /// The live socket and the data it received. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Live {
-    /// The state of the socket.
     pub connection: GlobalSignal<Connection>,
     /// The server's clock, which advances every second.
     pub now: GlobalSignal<Timestamp>,
     /// The reviews that are listed or open, kept up to date by the socket.
     pub inbox: GlobalSignal<Inbox>,
-    /// The runs' summaries.
     pub runs: GlobalSignal<Runs>,
     /// A counter that increases when earlier messages are no longer valid, so that lists must be reloaded.
     pub renewed: GlobalSignal<u64>,
@@ -84,7 +80,6 @@ pub struct Live {
 }
 
 impl Live {
-    /// Creates a socket that is not open yet.
     pub fn new(api: Api, session: Session) -> Self {
         let live = Self {
             connection: GlobalSignal::new(Connection::Closed),
@@ -105,7 +100,6 @@ impl Live {
         live
     }
 
-    /// Returns the socket of the page.
     pub fn expect() -> Self {
         expect_context()
     }

@@ -21,12 +21,10 @@ pub struct SavedViews {
 }
 
 impl SavedViews {
-    /// Creates views that are not loaded yet.
     pub fn new(api: Api, session: Session) -> Self {
         Self { loaded: GlobalSignal::new(None), api, session }
     }
 
-    /// Returns the views of the page.
     pub fn expect() -> Self {
         expect_context()
     }

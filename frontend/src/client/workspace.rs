@@ -38,9 +38,7 @@ pub(super) type Unanswered = HashMap<String, (String, String)>;
 /// Drafts and decisions in progress. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Workspace {
-    /// The drafts of reviews, flows and forms.
     pub drafts: GlobalSignal<Drafts>,
-    /// The decisions in progress.
     pub outbox: GlobalSignal<Outbox>,
     /// Whether the person has logged out in another tab, which has discarded their drafts.
     pub left: GlobalSignal<bool>,
@@ -140,7 +138,6 @@ impl Workspace {
         workspace
     }
 
-    /// Returns the workspace of the page.
     pub fn expect() -> Self {
         expect_context()
     }
@@ -249,7 +246,6 @@ impl Workspace {
         self.keep([review.id.into()]);
     }
 
-    /// Discards the draft of a review.
     pub fn discard(self, id: ReviewId) {
         self.drafts.update(|drafts| drafts.forget_review(id));
         self.keep([id.into()]);

@@ -90,7 +90,6 @@ impl Selecting {
         });
     }
 
-    /// Returns the selection of the inbox.
     pub fn expect() -> Self {
         expect_context()
     }

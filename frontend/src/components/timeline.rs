@@ -30,7 +30,6 @@ enum Event {
     Ended(RunStatus),
 }
 
-/// One line of the timeline.
 #[derive(Debug)]
 struct Line {
     at: Timestamp,

@@ -55,7 +55,6 @@ impl Asked {
     }
 }
 
-/// A notification of the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// Notifications of all tabs with one tag replace each other.

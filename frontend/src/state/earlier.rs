@@ -15,7 +15,6 @@ pub enum Since {
     Revision(u32),
     /// Since these people voted with changes.
     Vote(Vec<Username>),
-    /// Since this round.
     Round(u32),
 }
 

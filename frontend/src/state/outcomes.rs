@@ -13,7 +13,6 @@ use super::{action_words, effects, option_fields, record};
 pub enum Quotes {
     /// The beginning, on one line: for lists, and where the whole text is shown beside it.
     Beginning,
-    /// All of it.
     Whole,
 }
 

@@ -102,7 +102,6 @@ pub fn choices(review: &Review) -> Vec<PlainChoice> {
     of_options.chain(of_actions).collect()
 }
 
-/// A choice for a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// What is sent.
@@ -113,7 +112,6 @@ pub struct Choice {
     pub for_all: bool,
 }
 
-/// A review of the selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Selected {
     id: ReviewId,
@@ -170,7 +168,6 @@ impl Selection {
         self.all.push(Selected { id, ticked: true, choice: None });
     }
 
-    /// Removes a review.
     pub fn remove(&mut self, id: ReviewId) {
         self.all.retain(|one| one.id != id);
         self.drop_note();
@@ -193,7 +190,6 @@ impl Selection {
         self.note.trim().is_empty() && self.all.iter().all(|one| one.choice.is_none())
     }
 
-    /// The choice for a review.
     pub fn choice(&self, id: ReviewId) -> Option<&Choice> {
         self.all.iter().find(|one| one.id == id)?.choice.as_ref()
     }
@@ -217,7 +213,6 @@ impl Selection {
         self.all.iter().any(|one| one.choice.as_ref().is_some_and(|choice| !choice.for_all))
     }
 
-    /// The reviews with a choice.
     pub fn chosen(&self) -> Vec<(ReviewId, Choice)> {
         self.all.iter().filter_map(|one| Some((one.id, one.choice.clone()?))).collect()
     }

@@ -169,7 +169,6 @@ pub fn amount(amount: f64, currency: &str) -> String {
     }
 }
 
-/// A value as JSON.
 pub fn json(value: &Value) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -56,7 +56,6 @@ pub(in crate::engine) static ANSWER: LazyLock<Value> = LazyLock::new(|| {
 });
 
 impl Builder<'_> {
-    /// Asks a judge.
     pub(super) fn ask_judge(&mut self, asking: Asking, judge: &Judge) -> Result<(), (Subject, RunError)> {
         let review = self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };

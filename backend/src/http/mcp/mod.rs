@@ -28,7 +28,6 @@ use crate::json;
 use api_client::ApiClient;
 use server::Server;
 
-/// The path of the server.
 pub(super) const PATH: &str = "/mcp";
 
 /// Returns the documentation of the endpoint for OpenAPI.

@@ -179,7 +179,6 @@ impl Server {
     }
 }
 
-/// Reads the arguments of a tool.
 fn read<T: DeserializeOwned>(arguments: JsonMap) -> Result<T, Box<Problem>> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| Problem::invalid("", error.to_string()).into())
 }

@@ -17,7 +17,6 @@ use strum::{IntoStaticStr, VariantArray as _};
 
 use crate::engine;
 
-/// A tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum Tool {
@@ -96,7 +95,6 @@ pub(super) fn offered(caller: &Principal) -> Vec<Description> {
     TOOLS.iter().filter(|(tool, _)| tool.is_allowed(caller)).map(|(_, description)| description.clone()).collect()
 }
 
-/// Returns the tool with this name.
 pub(super) fn named(name: &str) -> Option<&'static (Tool, Description)> {
     TOOLS.iter().find(|(_, description)| description.name == name)
 }

@@ -33,7 +33,6 @@ use crate::store::{self, Committed, CredentialKind};
 pub(super) use checks_at_once::ChecksAtOnce;
 pub(super) use view::Views;
 
-/// The route of one review.
 pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 
 /// The query of `GET /api/v1/reviews/{id}`, which returns a review to those who may see it.

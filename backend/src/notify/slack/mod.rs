@@ -53,7 +53,6 @@ pub(super) struct Receipt {
     pub ts: String,
 }
 
-/// A message that was posted.
 pub(super) struct Posted {
     pub receipt: Receipt,
     /// Whether it has all of its blocks, and not only the headline and the link.

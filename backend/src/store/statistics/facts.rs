@@ -53,7 +53,6 @@ pub(in crate::store) struct Facts {
     pub(super) judge: Option<JudgeFigures>,
 }
 
-/// The column with the facts of a review.
 pub(in crate::store) fn column_of(review: &Review) -> Result<String, Error> {
     serde_json::to_string(&Facts::of(review)).map_err(|error| Error::Stored(error.to_string()))
 }

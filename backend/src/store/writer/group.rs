@@ -135,7 +135,6 @@ impl Changed {
 /// Which credentials of a person end.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum EndedAccess {
-    /// All of them.
     All,
     /// All except tokens and the session with this SHA-256.
     AllButTokensAnd([u8; 32]),

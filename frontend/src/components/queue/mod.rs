@@ -29,7 +29,6 @@ const AHEAD: usize = 25;
 /// The list of reviews. Only the rows in and near the visible part are in the page.
 #[component]
 pub fn Queue(
-    /// The review that is open.
     #[prop(into)]
     open: Signal<Option<ReviewId>>,
     /// The review that is selected with the keyboard.

@@ -29,7 +29,6 @@ pub struct Position {
     at: Signal<Option<ReviewId>>,
     /// The filter of the list.
     search: Signal<String>,
-    /// The height of a row, in CSS pixels.
     height: RwSignal<f64>,
     /// The scroll offset, in CSS pixels.
     top: StoredValue<f64>,

@@ -41,7 +41,6 @@ pub fn Context(pane: Pane) -> impl IntoView {
     }
 }
 
-/// The comments of people.
 #[component]
 pub fn CommentList(pane: Pane) -> impl IntoView {
     let comments = Memo::new(move |_| pane.review.with(|review| review.comments.clone()));

@@ -11,7 +11,6 @@ use crate::state::drafts::Draft;
 /// The signals of a [`crate::components::schema_form::SchemaForm`] that edits a part of the draft.
 #[derive(Clone, Copy)]
 pub struct DraftForm {
-    /// The content of the form.
     pub value: RwSignal<Value>,
     /// Whether the value is what stands in the form, so that it can be kept.
     pub sound: RwSignal<bool>,

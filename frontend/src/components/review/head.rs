@@ -20,7 +20,6 @@ use crate::components::time;
 use crate::state::palette::Section;
 use crate::state::{effects, words};
 
-/// The head of the pane.
 #[component]
 pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     let crumbs = Memo::new(move |_| {

@@ -15,7 +15,6 @@ use crate::state::verdict::METADATA;
 /// A selector for the text field.
 pub const NOTE: &str = ".say textarea";
 
-/// The text field for the note.
 #[component]
 pub fn NoteField(pane: Pane) -> impl IntoView {
     let node = NodeRef::<html::Textarea>::new();

@@ -38,7 +38,6 @@ impl Pane {
     }
 }
 
-/// The open form, if any.
 #[component]
 pub fn OptionForm(pane: Pane) -> impl IntoView {
     let option = Memo::new(move |_| pane.filled());

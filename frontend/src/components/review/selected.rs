@@ -38,7 +38,6 @@ use crate::state::words;
 /// The panes on the page.
 type Panes = StoredValue<BTreeMap<ReviewId, Pane>, LocalStorage>;
 
-/// The page of the selected reviews.
 #[component]
 pub fn SelectedReviews(
     /// Called when the person returns to the list.
@@ -120,7 +119,6 @@ fn Together(selecting: Selecting, back: Callback<()>) -> impl IntoView {
     }
 }
 
-/// The decisions that can still be undone.
 #[component]
 fn Held(held: Memo<Vec<ReviewId>>) -> impl IntoView {
     let workspace = Workspace::expect();
@@ -142,7 +140,6 @@ fn Held(held: Memo<Vec<ReviewId>>) -> impl IntoView {
     }
 }
 
-/// The note that goes with each decision.
 #[component]
 fn Note(selecting: Selecting) -> impl IntoView {
     const LABEL: &str = "Add a note to each decision";

@@ -58,7 +58,6 @@ pub enum Content {
 pub struct ListRow {
     /// Identifies the row when rows move.
     pub key: u64,
-    /// The row's field.
     pub draft: FieldDraft,
 }
 

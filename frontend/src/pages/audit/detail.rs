@@ -15,7 +15,6 @@ use crate::state::diffs::text_of;
 use crate::state::story::{channel, decision_of};
 use crate::state::{calls, sent};
 
-/// The details below an entry's row.
 #[component]
 pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let entry = entry.get_value();

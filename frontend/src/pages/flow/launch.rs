@@ -22,7 +22,6 @@ use crate::state::drafts::{Form, asks_password};
 use crate::state::schema::initial;
 use crate::state::words;
 
-/// The tab "Launch".
 #[component]
 pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let api = use_api();

@@ -32,7 +32,6 @@ use crate::client::Session;
 use crate::components::arrival;
 use crate::state::verdict::is_at;
 
-/// The tabs of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PeopleTab {
     Users,

@@ -52,10 +52,7 @@ fn toggle(roles: RwSignal<BTreeSet<String>>, role: &str, on: bool) {
 
 /// Checkboxes for the system roles.
 #[component]
-pub fn SystemRoles(
-    /// The selected roles.
-    roles: RwSignal<BTreeSet<String>>,
-) -> impl IntoView {
+pub fn SystemRoles(roles: RwSignal<BTreeSet<String>>) -> impl IntoView {
     let row = move |(role, allows): (&'static str, &'static str)| {
         view! {
             <label class="role">
@@ -71,7 +68,6 @@ pub fn SystemRoles(
 /// The organisation's own roles as tags, with a field to add more.
 #[component]
 pub fn OwnRoles(
-    /// The selected roles.
     roles: RwSignal<BTreeSet<String>>,
     /// Roles that other people have, as suggestions.
     #[prop(into)]
@@ -117,12 +113,7 @@ pub fn OwnRoles(
 
 /// Check boxes for a subset of the given roles.
 #[component]
-pub fn RoleSubset(
-    /// The roles to choose from.
-    offered: Vec<String>,
-    /// The selected roles.
-    roles: RwSignal<BTreeSet<String>>,
-) -> impl IntoView {
+pub fn RoleSubset(offered: Vec<String>, roles: RwSignal<BTreeSet<String>>) -> impl IntoView {
     let row = move |role: String| {
         let allows = SYSTEM.iter().find(|(name, _)| *name == role).map(|(_, allows)| *allows);
         let (is, name) = (role.clone(), role.clone());

@@ -6,7 +6,6 @@ use crate::client::{BrowserNotifications, Permission};
 use crate::components::listeners::while_shown;
 use crate::state::browser_notifications::Choice;
 
-/// The settings of this browser.
 #[component]
 pub fn ThisBrowser() -> impl IntoView {
     let notifications = BrowserNotifications::expect();

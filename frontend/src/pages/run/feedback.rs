@@ -82,7 +82,6 @@ fn row(said: &Feedback) -> impl IntoView + use<> {
     }
 }
 
-/// The dialog for giving feedback.
 #[component]
 pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback) -> impl IntoView {
     let api = use_api();

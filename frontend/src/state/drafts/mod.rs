@@ -55,7 +55,6 @@ pub struct Draft {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowDraft {
-    /// The whole definition.
     pub text: String,
 }
 
@@ -63,11 +62,9 @@ pub struct FlowDraft {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FormDraft {
-    /// The values of its fields.
     pub form: JsonMap,
 }
 
-/// The choice for one action.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActionDraft {
@@ -285,7 +282,6 @@ impl Drafts {
         self.flows.get(edited).map(|draft| draft.text.as_str())
     }
 
-    /// The versions of a flow that have drafts.
     pub fn versions<'a>(&'a self, flow: &'a str) -> impl Iterator<Item = u32> + 'a {
         self.flows.keys().filter(move |(id, _)| id == flow).map(|(_, version)| *version)
     }
@@ -334,7 +330,6 @@ impl Drafts {
         }
     }
 
-    /// The number of drafts.
     pub fn count(&self) -> usize {
         self.reviews.keys().count() + self.flows.keys().count() + self.forms.keys().count()
     }

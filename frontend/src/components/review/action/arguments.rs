@@ -43,7 +43,6 @@ pub fn asked(action: &Action) -> AnyView {
     }
 }
 
-/// The form for editing the arguments.
 #[component]
 pub fn EditForm(shown: ShownAction) -> impl IntoView {
     view! {

@@ -10,7 +10,6 @@ use crate::components::review::pane::Pane;
 use crate::state::earlier::Since;
 use crate::state::verdict::unwritten;
 
-/// A tab of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemTab {
     /// The proposed value.
@@ -30,20 +29,17 @@ pub enum ItemTab {
 pub struct ItemStates {
     /// Whether the person may edit the value now.
     pub may_edit: Memo<bool>,
-    /// Whether the review is resolved.
     pub over: Memo<bool>,
     /// The edited value: from the draft, or as accepted once the review is resolved. `None` without an edit.
     pub edited: Memo<Option<Value>>,
     /// An earlier value that differs, and since when.
     pub before: Memo<Option<(Since, Value)>>,
-    /// The messages of mistakes in the value.
     pub mistakes: Memo<Vec<String>>,
 }
 
 /// The open tab, and whether it was changed.
 #[derive(Clone, Copy)]
 pub struct OpenTab {
-    /// The open tab.
     pub tab: RwSignal<ItemTab>,
     /// Whether the open tab has changed since the card was created. Only then does an opened form take the focus.
     pub chosen: StoredValue<bool>,

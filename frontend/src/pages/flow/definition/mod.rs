@@ -26,7 +26,6 @@ pub fn Definition(
     id: String,
     /// The flow as it was loaded.
     flow: Memo<Known>,
-    /// Called with the saved version.
     saved: Callback<FlowVersion>,
 ) -> impl IntoView {
     let api = use_api();
