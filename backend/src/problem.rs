@@ -9,7 +9,7 @@ use shared::error::{Code, Problem};
 use shared::review::Review;
 
 use crate::engine::Refusal;
-use crate::store::{self, CommitError, Kind};
+use crate::store::{self, CommitError, ErrorKind};
 
 /// Builds the response for a problem, as `application/problem+json` (RFC 9457).
 pub fn response(problem: Problem) -> Response {
@@ -120,9 +120,9 @@ pub fn of_store(error: &store::Error) -> Problem {
     let problem = match (error, error.kind()) {
         // A mistake of the client, not a failure.
         (store::Error::Cursor, _) => return unknown_cursor(),
-        (_, Kind::Unavailable(why)) => unavailable(why),
-        (_, Kind::Contended) => unavailable("the database is busy with other changes; try again in a moment"),
-        (_, Kind::Unreadable | Kind::Refused) => Problem::new(Code::Internal),
+        (_, ErrorKind::Unavailable(why)) => unavailable(why),
+        (_, ErrorKind::Contended) => unavailable("the database is busy with other changes; try again in a moment"),
+        (_, ErrorKind::Unreadable | ErrorKind::Refused) => Problem::new(Code::Internal),
     };
     tracing::error!(%error, "a query failed");
     problem

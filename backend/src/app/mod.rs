@@ -36,7 +36,7 @@ use crate::http::{self, AppState, Edge, Outside};
 use crate::live::{self, LiveState};
 use crate::notify::{self, Notifier};
 use crate::server::Limits;
-use crate::store::{self, Store};
+use crate::store::{self, Store, StoreOptions};
 
 pub use crate::server::Server;
 pub use flows::{files as flow_files, load as load_flows};
@@ -72,7 +72,7 @@ pub fn system_clock() -> SharedClock {
 /// Opens the database for reading, for commands that need no more.
 pub async fn open_to_read(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
     let row_keys = SealKey::find(&storage.seal_key).map(|key| key.row_keys());
-    Store::open(store::Options { access: store::OpenMode::Read, row_keys, ..options(storage, clock) }).await
+    Store::open(StoreOptions { access: store::OpenMode::Read, row_keys, ..options(storage, clock) }).await
 }
 
 /// Opens the database for writing, with the key of its audit log.
@@ -81,15 +81,15 @@ pub async fn open_to_write(storage: &Storage, clock: SharedClock) -> anyhow::Res
 }
 
 /// Opens a database with the key of its audit log, and registers the key.
-pub async fn open_record(path: &Path, options: store::Options) -> anyhow::Result<(Store, SealKey, Trusted)> {
+pub async fn open_record(path: &Path, options: StoreOptions) -> anyhow::Result<(Store, SealKey, Trusted)> {
     let (key, trusted) = SealKey::open(path, &*options.clock)?;
-    let store = Store::open(store::Options { row_keys: Some(key.row_keys()), ..options }).await?;
+    let store = Store::open(StoreOptions { row_keys: Some(key.row_keys()), ..options }).await?;
     audit::register(&store, &key, &trusted).await?;
     Ok((store, key, trusted))
 }
 
-fn options(storage: &Storage, clock: SharedClock) -> store::Options {
-    store::Options { readers: READERS, env: flow_env(), ..store::Options::new(storage.database.clone(), clock) }
+fn options(storage: &Storage, clock: SharedClock) -> StoreOptions {
+    StoreOptions { readers: READERS, env: flow_env(), ..StoreOptions::new(storage.database.clone(), clock) }
 }
 
 impl App {
@@ -104,7 +104,7 @@ impl App {
         let kept = HeadFile::at(storage.seal_head.clone());
         kept.check()?;
         let longest_grant = settings.longest_grant();
-        let options = store::Options { longest_grant, ..options(&storage, clock.clone()) };
+        let options = StoreOptions { longest_grant, ..options(&storage, clock.clone()) };
         let (store, seal_key, trusted) = open_record(&storage.seal_key, options).await?;
         let gauges = [
             wiring::sum_up(metrics.clone(), store.background()),

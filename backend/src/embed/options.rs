@@ -31,7 +31,7 @@ use crate::config;
 use crate::flow::Reach;
 use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::Outside;
-use crate::store::{self, Change, CommitError, NewUserRecord, Operation, Store};
+use crate::store::{Change, CommitError, NewUserRecord, Operation, Store, StoreOptions};
 
 /// How many log entries a slow receiver may lag behind.
 const NEWS: usize = 4096;
@@ -245,7 +245,7 @@ async fn open_store(
 ) -> Result<(Store, Option<CallbackKey>), StartError> {
     let env = app::flow_env();
     let longest_grant = settings.longest_grant();
-    let options = store::Options { env, longest_grant, ..store::Options::new(url, clock.clone()) };
+    let options = StoreOptions { env, longest_grant, ..StoreOptions::new(url, clock.clone()) };
     Ok(match &settings.seal_key {
         Some(path) => {
             let (store, key, _) = app::open_record(path, options).await?;

@@ -22,7 +22,7 @@ use crate::standard_webhooks::SigningKeys;
 const MAX_ANSWER: usize = 1024 * 1024;
 
 /// The options of asking webhooks.
-pub struct Options {
+pub struct WebhookOptions {
     /// Private hosts (`host` or `host:port`) that may be asked; public ones always may.
     pub allowed_hosts: Vec<String>,
     /// The keys that sign requests. `None`: no webhook is asked.
@@ -43,8 +43,8 @@ pub struct Webhooks {
 
 impl Webhooks {
     /// Creates a client with these options. Fails if the HTTP clients could not be built.
-    pub fn new(options: Options) -> reqwest::Result<Self> {
-        let Options { allowed_hosts, keys, server, clock } = options;
+    pub fn new(options: WebhookOptions) -> reqwest::Result<Self> {
+        let WebhookOptions { allowed_hosts, keys, server, clock } = options;
         Ok(Self { clients: Clients::new(&allowed_hosts)?, keys, server, clock })
     }
 

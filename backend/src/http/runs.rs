@@ -17,7 +17,7 @@ use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params, limit};
 use super::pagination::List;
 use super::problem::{Result, unexpected};
-use super::wait::{Awaited, Wait};
+use super::wait::{Wait, WaitTarget};
 use super::{Caller, Write};
 use crate::clock::Moment;
 use crate::engine::{self, Input};
@@ -86,7 +86,7 @@ async fn get(
     Id(id): Id<RunId>,
     Params(Look { wait }): Params<Look>,
 ) -> Result<Json<Run>> {
-    let wait = Wait::begin(&caller, Awaited::Run(id), wait)?;
+    let wait = Wait::begin(&caller, WaitTarget::Run(id), wait)?;
     let (mut run, mut summary) = visible(&caller, id).await?;
     if let Some(wait) = wait.filter(|_| summary.status == RunStatus::Running) {
         caller = wait.end(caller, &headers).await?;

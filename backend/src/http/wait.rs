@@ -38,7 +38,7 @@ pub(super) fn is_asked(uri: &Uri) -> bool {
 
 /// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Awaited {
+pub(super) enum WaitTarget {
     /// The end of a review.
     Review(ReviewId),
     /// The end of a run, or its next stop for people.
@@ -51,7 +51,7 @@ pub(super) struct Waits(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
-    awaited: HashMap<Awaited, watch::Sender<()>>,
+    awaited: HashMap<WaitTarget, watch::Sender<()>>,
     /// The number of waiting requests of each person, and of the tokens of each.
     holders: HashMap<LimitHolder, usize>,
     /// Whether the task [`follow`] is running.
@@ -62,7 +62,7 @@ struct Waiting {
 pub(super) struct Wait {
     over: watch::Receiver<()>,
     at_most: Duration,
-    awaited: Awaited,
+    awaited: WaitTarget,
     holder: LimitHolder,
     waiting: Arc<Mutex<Waiting>>,
 }
@@ -70,7 +70,7 @@ pub(super) struct Wait {
 impl Wait {
     /// Begins a wait if one is requested: `422` if it is too long, `429` if too many requests of the caller are waiting.
     /// Read what is awaited after this call, so that its end is not missed.
-    pub fn begin(caller: &Caller, awaited: Awaited, requested: Option<Span>) -> Result<Option<Self>, Problem> {
+    pub fn begin(caller: &Caller, awaited: WaitTarget, requested: Option<Span>) -> Result<Option<Self>, Problem> {
         let Some(Span(at_most)) = requested else { return Ok(None) };
         if at_most > LONGEST {
             return Err(Problem::invalid("/wait", "at most 60s; to wait longer, ask again"));
@@ -110,7 +110,13 @@ impl Drop for Wait {
 }
 
 impl Waits {
-    fn begin(&self, awaited: Awaited, at_most: Duration, holder: LimitHolder, store: &Store) -> Result<Wait, Problem> {
+    fn begin(
+        &self,
+        awaited: WaitTarget,
+        at_most: Duration,
+        holder: LimitHolder,
+        store: &Store,
+    ) -> Result<Wait, Problem> {
         let mut waiting = self.0.lock();
         let count = waiting.holders.entry(holder.clone()).or_default();
         if *count >= EACH {
@@ -163,14 +169,14 @@ async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
 }
 
 /// Returns what is over: reviews that are no longer pending, and runs that are no longer running.
-async fn over_among(store: &Store, awaited: &[Awaited]) -> Result<Vec<Awaited>, store::Error> {
+async fn over_among(store: &Store, awaited: &[WaitTarget]) -> Result<Vec<WaitTarget>, store::Error> {
     let (mut reviews, mut runs) = (Vec::new(), Vec::new());
     for awaited in awaited {
         match awaited {
-            Awaited::Review(review) => reviews.push(*review),
-            Awaited::Run(run) => runs.push(*run),
+            WaitTarget::Review(review) => reviews.push(*review),
+            WaitTarget::Run(run) => runs.push(*run),
         }
     }
-    let reviews = store.over_among(&reviews).await?.into_iter().map(Awaited::Review);
-    Ok(reviews.chain(store.stopped_among(&runs).await?.into_iter().map(Awaited::Run)).collect())
+    let reviews = store.over_among(&reviews).await?.into_iter().map(WaitTarget::Review);
+    Ok(reviews.chain(store.stopped_among(&runs).await?.into_iter().map(WaitTarget::Run)).collect())
 }

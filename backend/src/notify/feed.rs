@@ -10,7 +10,7 @@ use shared::notification::{Channel, Occasion};
 use tokio::sync::watch;
 
 use super::Outlets;
-use super::plan::{self, Notice, OVER, update};
+use super::plan::{self, Announcement, OVER, update};
 use super::recipients::{self, Recipient};
 use crate::clock::SharedClock;
 use crate::store::{self, CommitFollower, DeliveryKind, LogPage, NewDelivery, Resume, Store};
@@ -77,7 +77,7 @@ impl CommitFollower for Feeder {
         for entry in &entries {
             let may_be_wanted = !people.is_empty() || self.outlets.may_want(entry);
             if let Some((occasion, review, only)) = may_be_wanted.then(|| entry.event.announces()).flatten() {
-                let notice = Notice { entry, before: &before, occasion, review: &review, only: only.as_deref() };
+                let notice = Announcement { entry, before: &before, occasion, review: &review, only: only.as_deref() };
                 deliveries.extend(plan::to_programs(&notice, &self.outlets));
                 deliveries.extend(self.outlets.to_asker(&notice, &self.store).await?);
                 deliveries.extend(recipients::plan(&notice, &people, &self.outlets));

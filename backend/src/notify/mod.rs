@@ -71,7 +71,7 @@ pub enum Error {
 }
 
 /// The dependencies of the notifier.
-pub struct Options {
+pub struct NotifierOptions {
     /// The database whose log is read, and which stores the deliveries.
     pub store: Store,
     /// The clock by which attempts are timed.
@@ -86,7 +86,7 @@ pub struct Options {
     pub first_wait: Duration,
 }
 
-impl Options {
+impl NotifierOptions {
     /// Creates options with the usual wait of about five seconds before the second attempt.
     pub fn new(
         store: Store,
@@ -151,8 +151,8 @@ pub struct Notifier;
 
 impl Notifier {
     /// Starts the notifier where the last one stopped. If no channel is set up, nothing runs.
-    pub async fn run(options: Options) -> Result<NotifierHandle, Error> {
-        let Options { store, clock, settings, secrets, url, first_wait } = options;
+    pub async fn run(options: NotifierOptions) -> Result<NotifierHandle, Error> {
+        let NotifierOptions { store, clock, settings, secrets, url, first_wait } = options;
         let outlets = Arc::new(Outlets::new(settings, &secrets, url)?);
         if outlets.is_empty() {
             // Channels that are set up later must not get notifications of what happened before.

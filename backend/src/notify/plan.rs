@@ -11,7 +11,7 @@ use super::Outlets;
 use crate::store::{DeliveryEvent, DeliveryKind, NewDelivery, StoredDelivery};
 
 /// An entry of the log of which someone may be notified.
-pub(super) struct Notice<'a> {
+pub(super) struct Announcement<'a> {
     /// The entry. Its cursor is part of what the ids of deliveries are derived from.
     pub entry: &'a Entry,
     /// The cursor just before the entry.
@@ -24,7 +24,7 @@ pub(super) struct Notice<'a> {
     pub only: Option<&'a [Username]>,
 }
 
-impl Notice<'_> {
+impl Announcement<'_> {
     /// Makes a delivery of the entry. Its id is derived from the entry, the kind, the target, the occasion and `parts`.
     pub fn delivery(&self, kind: DeliveryKind, target: &str, parts: &[&str]) -> NewDelivery {
         let event = DeliveryEvent::Announce(self.occasion);
@@ -67,7 +67,7 @@ pub(super) const OVER: &str = "over";
 pub(super) const PASSED_ON: &str = "passed_on";
 
 /// Makes the deliveries to programs. Those with a filter of roles also want reviews that an escalation makes theirs.
-pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
+pub(super) fn to_programs(notice: &Announcement<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
     let event = &notice.entry.event;
     let before = if event.kind.occasion().is_some() {
         None

@@ -12,7 +12,7 @@ use super::Outlets;
 use super::channel::is_asked;
 use super::email::{MailItem, mail};
 use super::failure::{DeliveryFailure, unread};
-use super::plan::{Notice, OVER, PASSED_ON, update};
+use super::plan::{Announcement, OVER, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack;
 use crate::store::{
@@ -47,7 +47,7 @@ impl Recipient {
     }
 }
 
-pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets) -> Vec<NewDelivery> {
+pub(super) fn plan(notice: &Announcement<'_>, people: &[Recipient], outlets: &Outlets) -> Vec<NewDelivery> {
     let channels = outlets.channels();
     let mut deliveries: Vec<NewDelivery> = Vec::new();
     for Recipient { record, choice, principal } in people {

@@ -108,7 +108,7 @@ pub use deliveries::{DeliveryOutcome, StoredDelivery};
 pub use delivery_kind::{DeliveryEvent, DeliveryKind, DeliveryLane};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
-pub use error::{Error, Kind};
+pub use error::{Error, ErrorKind};
 pub use follow::{CommitFollower, Resume, follow};
 pub use leases::{Lease, NextReady, Progress, WorkTable};
 pub use log_row::Form;
@@ -133,7 +133,7 @@ use db::Db;
 
 /// The options for opening a store.
 #[derive(Clone)]
-pub struct Options {
+pub struct StoreOptions {
     /// The URL: `sqlite:<path>` or `postgres://…`.
     pub url: String,
     /// The clock for commits. One that can be moved is moved onto PostgreSQL's.
@@ -152,7 +152,7 @@ pub struct Options {
     pub index_log: bool,
 }
 
-impl Options {
+impl StoreOptions {
     /// Creates options with the defaults for everything else.
     pub fn new(url: String, clock: SharedClock) -> Self {
         let (env, longest_grant) = (Arc::default(), shared::grant::LONGEST);
@@ -262,7 +262,7 @@ impl UserRecord {
 
 impl Store {
     /// Opens the database. If it is opened for writing, migrates it to this version and starts the writers.
-    pub async fn open(options: Options) -> Result<Self, Error> {
+    pub async fn open(options: StoreOptions) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
         database_clock::correct(&db, &*options.clock).await?;
         if options.access == OpenMode::Write {

@@ -51,7 +51,7 @@ pub trait Tool: Send + Sync {
 
 /// The hosts, servers and secrets of tools, which are never in a flow.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ToolOptions {
     /// Hosts (`host` or `host:port`) that HTTP tools may reach although they are not on the public internet.
     pub allowed_hosts: Vec<String>,
     /// MCP servers by name.
@@ -128,7 +128,7 @@ pub struct Tools {
 
 impl Tools {
     /// Creates the tools of these settings. MCP servers are connected when they are first needed.
-    pub fn new(options: Options) -> Result<Self, Error> {
+    pub fn new(options: ToolOptions) -> Result<Self, Error> {
         Ok(Self {
             http: Http::new(&options.allowed_hosts, options.secrets.clone())?,
             mcp: Mcp::new(options.mcp, &options.secrets)?,

@@ -36,7 +36,7 @@ fn tools(allowed: &[&str]) -> Tools {
     let variables =
         [("COUNTERSIGN_SECRET_TOKEN", "s3cr3t/value\n"), ("COUNTERSIGN_SECRET_PIN", "4815162342"), ("PATH", "/bin")];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Tools::new(Options {
+    Tools::new(ToolOptions {
         allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),
         mcp: BTreeMap::new(),
         secrets: Secrets::from_env(variables, &BTreeMap::new()),
@@ -224,7 +224,7 @@ async fn a_secret_is_sent_to_its_hosts_only_and_an_unbound_one_to_hosts_that_the
         variables.extend(hosts.map(|hosts| ("COUNTERSIGN_HOSTS_TOKEN".to_owned(), hosts.to_owned())));
         let secrets = Secrets::from_env(variables, &BTreeMap::new());
         let allowed_hosts = vec!["127.0.0.1".to_owned()];
-        Tools::new(Options { allowed_hosts, secrets, ..Options::default() }).unwrap()
+        Tools::new(ToolOptions { allowed_hosts, secrets, ..ToolOptions::default() }).unwrap()
     };
     let with_secret = |url: String| json!({ "http": { "url": url, "headers": { "key": "{{ secret.TOKEN }}" } } });
     let written = with_secret(format!("http://127.0.0.1:{port}/"));
@@ -268,7 +268,8 @@ fn a_stream_shows_no_secret_however_it_is_cut() {
 async fn a_secret_leads_nowhere_else_and_a_missing_one_is_named() {
     let hostile = |value: &str| {
         let variables = [("COUNTERSIGN_SECRET_TOKEN".to_owned(), value.to_owned())];
-        Tools::new(Options { secrets: Secrets::from_env(variables, &BTreeMap::new()), ..Options::default() }).unwrap()
+        Tools::new(ToolOptions { secrets: Secrets::from_env(variables, &BTreeMap::new()), ..ToolOptions::default() })
+            .unwrap()
     };
     let tool = json!({ "http": { "url": "https://user:{{ secret.TOKEN }}@shop.example/" } });
     let failure = hostile("x@evil.example/").call(&request(tool, json!({}))).await.unwrap_err();

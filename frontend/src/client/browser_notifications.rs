@@ -24,7 +24,7 @@ use super::locks::{self, SharedLock};
 use super::session::Session;
 use super::storage;
 use crate::state::browser_notifications::{
-    self as state, Arrivals, Asked, Choice, Notice, SEVERAL, Shows, storage_key,
+    self as state, Arrivals, Asked, BrowserNotification, NotificationChoice, SEVERAL, Shows, storage_key,
 };
 
 /// How long arrivals are collected, in milliseconds: what is decided again within that time is not shown.
@@ -75,7 +75,7 @@ struct Page {
 #[derive(Clone, Copy)]
 pub struct BrowserNotifications {
     /// What the person who is logged in has chosen.
-    pub choice: GlobalSignal<Choice>,
+    pub choice: GlobalSignal<NotificationChoice>,
     /// Whether this browser can show notifications; known once [`Self::look`] has been called.
     pub permission: GlobalSignal<Permission>,
     inner: StoredValue<Inner, LocalStorage>,
@@ -88,7 +88,7 @@ impl BrowserNotifications {
     /// Creates notifications that show nothing until they are started.
     pub fn new(live: Live, session: Session) -> Self {
         Self {
-            choice: GlobalSignal::new(Choice::default()),
+            choice: GlobalSignal::new(NotificationChoice::default()),
             permission: GlobalSignal::new(Permission::Unasked),
             inner: StoredValue::new_local(Inner::default()),
             page: StoredValue::new_local(None),
@@ -133,7 +133,7 @@ impl BrowserNotifications {
     }
 
     /// Changes what the person has chosen, and stores it. Returns whether that succeeded.
-    pub fn choose(self, choice: Choice) -> bool {
+    pub fn choose(self, choice: NotificationChoice) -> bool {
         self.follow(choice);
         self.owner().is_some_and(|owner| storage::write(&storage_key(&owner), &choice))
     }
@@ -164,7 +164,7 @@ impl BrowserNotifications {
         self.follow(choice.unwrap_or_default());
     }
 
-    fn follow(self, choice: Choice) {
+    fn follow(self, choice: NotificationChoice) {
         let says_less = self.choice.with_untracked(|before| before.says_what) && !choice.says_what;
         self.choice.set(choice);
         if !choice.on || says_less {
@@ -273,7 +273,7 @@ impl BrowserNotifications {
         }
     }
 
-    fn show(self, notice: Notice, open: Rc<dyn Fn(&str)>) {
+    fn show(self, notice: BrowserNotification, open: Rc<dyn Fn(&str)>) {
         let options = NotificationOptions::new();
         options.set_tag(&notice.tag);
         options.set_body(&notice.body);

@@ -3,7 +3,7 @@
 use gloo_net::http::{Method, RequestBuilder};
 use leptos::prelude::*;
 use serde::Deserialize;
-use shared::client::{Client, HttpRequest, HttpResponse, Transport, USER_HEADER};
+use shared::client::{ApiRequest, ApiResponse, Client, Transport, USER_HEADER};
 use shared::error::{Code, Problem};
 
 use super::early;
@@ -43,7 +43,7 @@ pub fn api(session: Session) -> Api {
 pub struct FetchTransport(Session);
 
 impl Transport for FetchTransport {
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, String> {
+    async fn send(&self, request: ApiRequest) -> Result<ApiResponse, String> {
         let method = match request.method {
             "POST" => Method::POST,
             "PUT" => Method::PUT,
@@ -55,7 +55,7 @@ impl Transport for FetchTransport {
         if request.method == "GET"
             && let Some(body) = early::answer(&request.path).await
         {
-            return Ok(HttpResponse { status: 200, body });
+            return Ok(ApiResponse { status: 200, body });
         }
         let patience = web_sys::AbortSignal::timeout_with_u32(REQUEST_TIMEOUT);
         let mut builder = RequestBuilder::new(&request.path)
@@ -91,7 +91,7 @@ impl Transport for FetchTransport {
         if response.status() == 403 && !is_overtaken && shared::client::read(&body).is_ok_and(missing) {
             session.factor_missing.set(true);
         }
-        Ok(HttpResponse { status: response.status(), body })
+        Ok(ApiResponse { status: response.status(), body })
     }
 }
 

@@ -20,7 +20,7 @@ const PAUSE: i64 = 10_000_000;
 
 /// What a person has chosen for this browser.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
+pub struct NotificationChoice {
     /// Whether notifications are shown.
     pub on: bool,
     /// Whether they say what is asked. Others may see the screen, so it is off at first.
@@ -56,7 +56,7 @@ impl Asked {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
+pub struct BrowserNotification {
     /// Notifications of all tabs with one tag replace each other.
     pub tag: String,
     pub title: String,
@@ -66,7 +66,7 @@ pub struct Notice {
 }
 
 /// The notification of one review. `until` is its deadline in words.
-pub fn one(asked: &Asked, says_what: bool, until: Option<String>) -> Notice {
+pub fn one(asked: &Asked, says_what: bool, until: Option<String>) -> BrowserNotification {
     let severity = sentence(asked.severity.as_str());
     let (title, body) = if says_what {
         let until = until.map(|until| format!(" · until {until}")).unwrap_or_default();
@@ -74,19 +74,19 @@ pub fn one(asked: &Asked, says_what: bool, until: Option<String>) -> Notice {
     } else {
         (format!("A review waits for you · {severity}"), String::new())
     };
-    Notice { tag: asked.id.to_string(), title, body, path: format!("/reviews/{}", asked.id) }
+    BrowserNotification { tag: asked.id.to_string(), title, body, path: format!("/reviews/{}", asked.id) }
 }
 
 /// The tag of the notification that counts reviews.
 pub const SEVERAL: &str = "countersign.reviews";
 
 /// The notification that counts reviews.
-pub fn several(count: usize) -> Notice {
+pub fn several(count: usize) -> BrowserNotification {
     let title = match count {
         1 => "Another review waits for you".to_owned(),
         count => format!("{count} more reviews wait for you"),
     };
-    Notice { tag: SEVERAL.to_owned(), title, body: String::new(), path: "/inbox".to_owned() }
+    BrowserNotification { tag: SEVERAL.to_owned(), title, body: String::new(), path: "/inbox".to_owned() }
 }
 
 /// What is to be shown.

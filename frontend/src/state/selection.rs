@@ -103,7 +103,7 @@ pub fn choices(review: &Review) -> Vec<PlainChoice> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct ReviewChoice {
     /// What is sent.
     pub intent: Intent,
     /// The revision that was on screen.
@@ -117,7 +117,7 @@ struct Selected {
     id: ReviewId,
     /// Whether it is still selected. If not, its page shows what became of it.
     ticked: bool,
-    choice: Option<Choice>,
+    choice: Option<ReviewChoice>,
 }
 
 /// The selected reviews, in the order in which they were selected.
@@ -190,12 +190,12 @@ impl Selection {
         self.note.trim().is_empty() && self.all.iter().all(|one| one.choice.is_none())
     }
 
-    pub fn choice(&self, id: ReviewId) -> Option<&Choice> {
+    pub fn choice(&self, id: ReviewId) -> Option<&ReviewChoice> {
         self.all.iter().find(|one| one.id == id)?.choice.as_ref()
     }
 
     /// Chooses for a selected review, or takes the choice back with `None`.
-    pub fn choose(&mut self, id: ReviewId, choice: Option<Choice>) {
+    pub fn choose(&mut self, id: ReviewId, choice: Option<ReviewChoice>) {
         if let Some(one) = self.all.iter_mut().find(|one| one.id == id && one.ticked) {
             one.choice = choice;
         }
@@ -204,7 +204,7 @@ impl Selection {
     /// Chooses for a review as for all others. What was chosen for it alone stays.
     pub fn choose_for_all(&mut self, id: ReviewId, intent: Intent, revision: u32) {
         if self.choice(id).is_none_or(|choice| choice.for_all) {
-            self.choose(id, Some(Choice { intent, revision, for_all: true }));
+            self.choose(id, Some(ReviewChoice { intent, revision, for_all: true }));
         }
     }
 
@@ -213,7 +213,7 @@ impl Selection {
         self.all.iter().any(|one| one.choice.as_ref().is_some_and(|choice| !choice.for_all))
     }
 
-    pub fn chosen(&self) -> Vec<(ReviewId, Choice)> {
+    pub fn chosen(&self) -> Vec<(ReviewId, ReviewChoice)> {
         self.all.iter().filter_map(|one| Some((one.id, one.choice.clone()?))).collect()
     }
 
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_choice_is_dropped_when_its_review_changes_or_ends() {
         let ids = [1, 2, 3].map(|number| review(number, 1, json!({})).id);
-        let choice = |revision| Some(Choice { intent: Intent::ApproveAll, revision, for_all: false });
+        let choice = |revision| Some(ReviewChoice { intent: Intent::ApproveAll, revision, for_all: false });
         let mut selection = Selection::default();
         for id in ids {
             selection.tick(id);
@@ -380,7 +380,7 @@ mod tests {
             selection.tick(id);
         }
         assert!(selection.is_untouched());
-        selection.choose(ids[0], Some(Choice { intent: Intent::RejectAll, revision: 1, for_all: false }));
+        selection.choose(ids[0], Some(ReviewChoice { intent: Intent::RejectAll, revision: 1, for_all: false }));
         assert!(!selection.is_untouched());
         let mut for_all = |intent: &Intent| {
             for id in ids {

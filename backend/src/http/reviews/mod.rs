@@ -24,14 +24,14 @@ use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params};
 use super::inputs::{Inputs, OperationInput};
 use super::problem::{Result, unexpected};
-use super::wait::{Awaited, Wait};
+use super::wait::{Wait, WaitTarget};
 use super::{AppState, Caller, Write};
 use crate::engine::{Input, Refusal};
 use crate::problem::of_refusal;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use checks_at_once::ChecksAtOnce;
-pub(super) use view::Views;
+pub(super) use view::RecordedViews;
 
 pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 
@@ -82,7 +82,7 @@ async fn get(
     if view == Some(false) && viewed.is_some() {
         return Err(Problem::invalid("/viewed", "not with `view=false`, which records nothing").into());
     }
-    let wait = Wait::begin(&caller, Awaited::Review(id), wait)?;
+    let wait = Wait::begin(&caller, WaitTarget::Review(id), wait)?;
     let mut review = visible(&caller, id).await?;
     if let Some(viewed) = viewed.filter(|viewed| *viewed != review.revision) {
         let problem = of_refusal(Refusal::RevisionChanged(Box::new(review)), Some(caller.principal()));

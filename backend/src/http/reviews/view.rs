@@ -22,9 +22,9 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The views that this process has recorded recently: the person or their tokens, the review and its revision.
 #[derive(Debug, Default)]
-pub(in crate::http) struct Views(Mutex<HashSet<(LimitHolder, ReviewId, u32)>>);
+pub(in crate::http) struct RecordedViews(Mutex<HashSet<(LimitHolder, ReviewId, u32)>>);
 
-impl Views {
+impl RecordedViews {
     /// Remembers a view, and returns whether it was not remembered before.
     fn is_first_look(&self, look: (LimitHolder, ReviewId, u32)) -> bool {
         let mut looks = self.0.lock();

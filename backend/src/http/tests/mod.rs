@@ -45,7 +45,7 @@ use crate::clock::{SharedClock, SystemClock};
 use crate::flow::Reach;
 use crate::notify::NotificationService;
 use crate::store::testing::{Database, ManualClock};
-use crate::store::{Options, Store};
+use crate::store::{Store, StoreOptions};
 
 const PASSWORD: &str = "correct horse";
 
@@ -118,7 +118,7 @@ impl Site {
     async fn with(database: Database, clock: SharedClock, edge: Edge) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (key, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
-        let options = Options { readers: 2, row_keys: Some(key.row_keys()), ..database.options(clock.clone()) };
+        let options = StoreOptions { readers: 2, row_keys: Some(key.row_keys()), ..database.options(clock.clone()) };
         let store = Store::open(options).await.unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());

@@ -12,7 +12,7 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::super::failure::MAX_FAILURES;
 use super::super::feed::Feeder;
-use super::super::plan::{Notice, to_programs};
+use super::super::plan::{Announcement, to_programs};
 use super::{NEXT_SECRET, Outlets, SECRET, URL, eventually, feeder, secrets, settings, start};
 use crate::standard_webhooks;
 use crate::store::tests::support::{World, decide, on_both};
@@ -62,7 +62,7 @@ async fn a_program_hears_of_a_review_when_it_is_escalated_to_its_role(world: Wor
         let entries = world.told(kind).await;
         let deliveries = entries.iter().filter(|entry| entry.event.kind == kind).filter_map(|entry| {
             let (occasion, review, _) = entry.event.announces()?;
-            let notice = Notice { entry, before: &entry.cursor, occasion, review: &review, only: None };
+            let notice = Announcement { entry, before: &entry.cursor, occasion, review: &review, only: None };
             Some(to_programs(&notice, &outlets).len())
         });
         deliveries.sum::<usize>()

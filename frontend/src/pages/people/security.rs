@@ -101,7 +101,7 @@ fn PasswordForm() -> impl IntoView {
 
 /// A step of setting up the second factor.
 #[derive(Clone)]
-enum Step {
+enum SetupStep {
     Confirm(NewSecondFactor),
     Recovery(Vec<String>),
 }
@@ -113,10 +113,10 @@ fn SecondFactor() -> impl IntoView {
     let has_password = Memo::new(move |_| session.me.with(|me| me.as_ref().is_none_or(|me| !me.single_sign_on)));
     let known = LocalResource::new(move || async move { api.second_factor().await });
     // The current step; `None` unless it is being set up.
-    let step = RwSignal::new(None::<Step>);
+    let step = RwSignal::new(None::<SetupStep>);
     let (code, password) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let problem = RwSignal::new(None::<Problem>);
-    let take = move |answer: Result<Option<Step>, Problem>| match answer {
+    let take = move |answer: Result<Option<SetupStep>, Problem>| match answer {
         Ok(next) => {
             code.set(String::new());
             password.set(String::new());
@@ -133,7 +133,7 @@ fn SecondFactor() -> impl IntoView {
         let (confirm, typed) = (*confirm, code.get_untracked());
         async move {
             take(if confirm {
-                api.confirm_second_factor(typed).await.map(|codes| Some(Step::Recovery(codes.recovery_codes)))
+                api.confirm_second_factor(typed).await.map(|codes| Some(SetupStep::Recovery(codes.recovery_codes)))
             } else {
                 api.remove_second_factor(typed).await.map(|()| None)
             });
@@ -143,7 +143,7 @@ fn SecondFactor() -> impl IntoView {
         problem.set(None);
         // Somebody without a password, such as the first admin, leaves the field empty.
         let typed = Some(password.get_untracked()).filter(|typed| !typed.is_empty());
-        async move { take(api.begin_second_factor(typed).await.map(|new| Some(Step::Confirm(new)))) }
+        async move { take(api.begin_second_factor(typed).await.map(|new| Some(SetupStep::Confirm(new)))) }
     });
     let form = move |confirm: bool, words: &'static str, hint: &'static str| {
         view! {
@@ -177,7 +177,7 @@ fn SecondFactor() -> impl IntoView {
     let body = move || match step.get() {
         None => view! { <Loaded from=known failed="Your second factor could not be loaded" rows=2 children=state/> }
             .into_any(),
-        Some(Step::Confirm(new)) => {
+        Some(SetupStep::Confirm(new)) => {
             let picture = format!("data:image/svg+xml,{}", js_sys::encode_uri_component(&new.qr_svg));
             view! {
                 <p>"Scan this with an authenticator app, or type the secret into it. Then type the code that it shows."</p>
@@ -190,7 +190,7 @@ fn SecondFactor() -> impl IntoView {
             }
             .into_any()
         }
-        Some(Step::Recovery(codes)) => {
+        Some(SetupStep::Recovery(codes)) => {
             view! { <RecoveryCodes codes=codes.join("\n") stored=move |()| take(Ok(None))/> }.into_any()
         }
     };

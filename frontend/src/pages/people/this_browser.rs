@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::client::{BrowserNotifications, Permission};
 use crate::components::listeners::while_shown;
-use crate::state::browser_notifications::Choice;
+use crate::state::browser_notifications::NotificationChoice;
 
 #[component]
 pub fn ThisBrowser() -> impl IntoView {
@@ -20,7 +20,7 @@ pub fn ThisBrowser() -> impl IntoView {
     let switch_on = Action::new_local(move |(): &()| async move {
         unanswered.set(false);
         match notifications.ask().await {
-            Permission::Granted => choose(Choice { on: true, ..choice.get_untracked() }),
+            Permission::Granted => choose(NotificationChoice { on: true, ..choice.get_untracked() }),
             Permission::Unasked => unanswered.set(true),
             Permission::Insecure | Permission::Missing | Permission::Denied => {}
         }
@@ -32,10 +32,11 @@ pub fn ThisBrowser() -> impl IntoView {
         if event_target_checked(&event) {
             switch_on.dispatch_local(());
         } else {
-            choose(Choice { on: false, ..choice.get_untracked() });
+            choose(NotificationChoice { on: false, ..choice.get_untracked() });
         }
     };
-    let says_what = move |event| choose(Choice { says_what: event_target_checked(&event), ..choice.get_untracked() });
+    let says_what =
+        move |event| choose(NotificationChoice { says_what: event_target_checked(&event), ..choice.get_untracked() });
     let can = Memo::new(move |_| matches!(notifications.permission.get(), Permission::Unasked | Permission::Granted));
     let barred = move || match notifications.permission.get() {
         Permission::Insecure => {

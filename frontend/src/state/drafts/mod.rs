@@ -20,7 +20,7 @@ use shared::time::Timestamp;
 
 use kept::{Kept, Shelf};
 pub use password::{asked_by as may_ask_password, asks_password};
-pub use subject::{Edited, Form, Subject, storage_prefix};
+pub use subject::{DraftSubject, Edited, Form, storage_prefix};
 
 /// The largest total size, in bytes, of item values that are stored with a draft. With them, the console can show what
 /// has changed since.
@@ -239,7 +239,7 @@ impl Default for Drafts {
 impl Drafts {
     /// Replaces all drafts by those stored for the person who has logged in, as JSON; the oldest over the limit are
     /// dropped.
-    pub fn replace<'a>(&mut self, kept: impl IntoIterator<Item = (Subject, &'a str)>) {
+    pub fn replace<'a>(&mut self, kept: impl IntoIterator<Item = (DraftSubject, &'a str)>) {
         *self = Self { taken_over: self.taken_over + 1, ..Self::default() };
         for (of, kept) in kept {
             self.put_stored(of, Some(kept));
@@ -250,25 +250,25 @@ impl Drafts {
     }
 
     /// Takes over a draft that another tab has stored, as JSON, or its removal (`None`).
-    pub fn take_over(&mut self, of: Subject, kept: Option<&str>) {
+    pub fn take_over(&mut self, of: DraftSubject, kept: Option<&str>) {
         self.put_stored(of, kept);
         self.taken_over += 1;
     }
 
-    fn put_stored(&mut self, of: Subject, kept: Option<&str>) {
+    fn put_stored(&mut self, of: DraftSubject, kept: Option<&str>) {
         match of {
-            Subject::Review(id) => self.reviews.put_stored(id, kept),
-            Subject::Flow(edited) => self.flows.put_stored(edited, kept),
-            Subject::Form(form) => self.forms.put_stored(form, kept),
+            DraftSubject::Review(id) => self.reviews.put_stored(id, kept),
+            DraftSubject::Flow(edited) => self.flows.put_stored(edited, kept),
+            DraftSubject::Form(form) => self.forms.put_stored(form, kept),
         }
     }
 
     /// A draft as JSON for the browser's storage; `None` if there is none, or if it is kept in memory only.
-    pub fn stored(&self, of: &Subject) -> Option<String> {
+    pub fn stored(&self, of: &DraftSubject) -> Option<String> {
         match of {
-            Subject::Review(id) => self.reviews.stored(id),
-            Subject::Flow(edited) => self.flows.stored(edited),
-            Subject::Form(form) => self.forms.stored(form),
+            DraftSubject::Review(id) => self.reviews.stored(id),
+            DraftSubject::Flow(edited) => self.flows.stored(edited),
+            DraftSubject::Form(form) => self.forms.stored(form),
         }
     }
 
@@ -293,7 +293,7 @@ impl Drafts {
 
     /// Changes the draft of a review; an empty draft is removed. Returns the subjects whose stored form has to be
     /// written or removed.
-    pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<Subject> {
+    pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<DraftSubject> {
         // Taken out, not cloned: a draft may be long, and this runs at each key press.
         let Kept { mut draft, mut in_memory, .. } = self.reviews.take(&review.id).unwrap_or_default();
         let begins = draft.is_empty();
@@ -309,7 +309,7 @@ impl Drafts {
 
     /// Sets the edited text of a version of a flow; `None` after it was saved or discarded. Returns the subjects whose
     /// stored form has to be written or removed.
-    pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<Subject> {
+    pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<DraftSubject> {
         let kept = text.map(|text| Kept { draft: FlowDraft { text }, touched: now, in_memory: false });
         self.flows.write(edited.clone(), kept)
     }
@@ -317,7 +317,13 @@ impl Drafts {
     /// Sets the values typed into a form; `None` after it was sent or cleared. `in_memory`: they may contain a
     /// password, from now until the form is sent or cleared. Returns the subjects whose stored form has to be written or
     /// removed.
-    pub fn write_form(&mut self, form: &Form, typed: Option<JsonMap>, in_memory: bool, now: Timestamp) -> Vec<Subject> {
+    pub fn write_form(
+        &mut self,
+        form: &Form,
+        typed: Option<JsonMap>,
+        in_memory: bool,
+        now: Timestamp,
+    ) -> Vec<DraftSubject> {
         let in_memory = in_memory || self.forms.is_in_memory(form);
         let kept = typed.map(|form| Kept { draft: FormDraft { form }, touched: now, in_memory });
         self.forms.write(form.clone(), kept)

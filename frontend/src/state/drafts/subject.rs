@@ -7,7 +7,7 @@ pub type Edited = (String, u32);
 
 /// What a draft belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum DraftSubject {
     Review(ReviewId),
     /// A version of a flow.
     Flow(Edited),
@@ -60,25 +60,25 @@ fn edited(path: &str) -> Option<Edited> {
     Some((id.to_owned(), version.parse().ok()?))
 }
 
-impl From<ReviewId> for Subject {
+impl From<ReviewId> for DraftSubject {
     fn from(id: ReviewId) -> Self {
         Self::Review(id)
     }
 }
 
-impl From<Edited> for Subject {
+impl From<Edited> for DraftSubject {
     fn from(edited: Edited) -> Self {
         Self::Flow(edited)
     }
 }
 
-impl From<Form> for Subject {
+impl From<Form> for DraftSubject {
     fn from(form: Form) -> Self {
         Self::Form(form)
     }
 }
 
-impl Subject {
+impl DraftSubject {
     /// The key under which the browser stores this person's draft.
     pub fn storage_key(&self, owner: &Username) -> String {
         let prefix = storage_prefix(owner);
