@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use shared::access::{Act, Involvement, access};
+use shared::access::Involvement;
 use shared::api::Page;
 use shared::error::{Code, Problem};
 use shared::feedback::{Feedback, FeedbackQuery, NewFeedback};
@@ -39,14 +39,10 @@ async fn give(
     let caller = &write.caller;
     let not_found = || Problem::new(Code::NotFound);
     let summary = caller.state.store.find_run(run).await?.ok_or_else(not_found)?.summary();
-    let viewer = caller.principal();
     // The transaction checks access again with the rights at that time, but relies on this involvement, which does not
     // change on its own.
-    let involvement = if access(viewer, Act::SeeRun(&summary, Involvement::None)).is_allowed() {
-        Involvement::None
-    } else {
-        caller.state.store.involvement(viewer, run).await?
-    };
+    let seen = caller.state.store.seen_through(caller.principal(), &summary).await?;
+    let involvement = seen.unwrap_or(Involvement::None);
     let give = store::Operation::GiveFeedback { run, involvement, feedback: Box::new(value) };
     let Committed::Feedback { feedback } = write.commit(digest, give).await? else {
         return Err(unexpected());

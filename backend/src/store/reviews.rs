@@ -72,10 +72,7 @@ impl Store {
             if conn.visible_summary(&viewer, run).await?.is_none() {
                 return Ok(None);
             }
-            let rows = conn.fetch(sql).await?;
-            let places = rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? }));
-            let mut places = places.collect::<Result<Vec<_>, Error>>()?;
-            let next = super::cut(&mut places, limit, |place| *place);
+            let (places, next) = conn.first_places(sql, limit).await?;
             let places: Vec<_> = places.into_iter().map(|place| (place.id, place)).collect();
             let see = |mut reviews: Vec<Review>| {
                 reviews.retain(|review| access(&viewer, Act::SeeReview(review)).is_allowed());
