@@ -36,4 +36,5 @@ pub mod store;
 pub mod token_bucket;
 pub mod token_stream;
 pub mod tool;
+pub mod waiting_lines;
 pub mod worker;

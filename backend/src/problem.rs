@@ -115,6 +115,11 @@ pub fn unavailable(why: impl Into<String>) -> Problem {
     Problem { retry_after: Some(1), ..Problem::new(Code::Unavailable) }.detail(why)
 }
 
+/// Returns a `429` that invites a retry after a second.
+pub fn too_many(why: impl Into<String>) -> Problem {
+    Problem { retry_after: Some(1), ..Problem::new(Code::TooManyRequests) }.detail(why)
+}
+
 /// Converts a failed query to a problem. The details go only to the server's log.
 pub fn of_store(error: &store::Error) -> Problem {
     let problem = match (error, error.kind()) {

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, Uri};
 use parking_lot::Mutex;
-use shared::error::{Code, Problem};
+use shared::error::Problem;
 use shared::id::{ReviewId, RunId};
 use shared::time::Span;
 use tokio::sync::watch;
 
 use super::Caller;
 use super::problem::Refused;
+use crate::problem::too_many;
 use crate::rate_limit::LimitHolder;
 use crate::store::{self, Store};
 
@@ -22,8 +23,6 @@ use crate::store::{self, Store};
 pub(super) const LONGEST: Duration = Duration::from_mins(1);
 /// The most waiting requests of one holder.
 const EACH: usize = 20;
-/// The `Retry-After` for further requests, in seconds.
-const TRY_AGAIN: u64 = 1;
 /// The pause between two checks, during which commits accumulate.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The pause before another check if the database could not be read.
@@ -31,7 +30,6 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 /// The interval at which the task checks, while nothing is committed, whether requests still wait.
 const ROLL_CALL: Duration = Duration::from_secs(5);
 
-/// Whether a request asks to wait.
 pub(super) fn is_asked(uri: &Uri) -> bool {
     form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).any(|(name, _)| name == "wait")
 }
@@ -120,8 +118,7 @@ impl Waits {
         let mut waiting = self.0.lock();
         let count = waiting.holders.entry(holder.clone()).or_default();
         if *count >= EACH {
-            let problem = Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) };
-            return Err(problem.detail(format!("{EACH} of your requests are already waiting: ask without `wait`")));
+            return Err(too_many(format!("{EACH} of your requests are already waiting: ask without `wait`")));
         }
         *count += 1;
         let over = waiting.awaited.entry(awaited).or_insert_with(|| watch::Sender::new(())).subscribe();
