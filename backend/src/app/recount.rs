@@ -54,10 +54,7 @@ pub fn start(store: Store) -> (Arc<dyn Observe>, BackgroundTask) {
             }
         }
     };
-    let task = background.start("recount", |stop| async move {
-        stop.run_until_cancelled(work).await;
-    });
-    (Arc::new(Watch(changed)), task)
+    (Arc::new(Watch(changed)), background.run("recount", work))
 }
 
 struct Watch(Arc<Notify>);

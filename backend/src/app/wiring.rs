@@ -53,9 +53,7 @@ pub fn sum_up(metrics: PrometheusHandle, background: &Background) -> BackgroundT
             metrics.run_upkeep();
         }
     };
-    background.start("metrics", |stop| async move {
-        stop.run_until_cancelled(work).await;
-    })
+    background.run("metrics", work)
 }
 
 /// Returns the SHA-256 of the token with which programs may read `/metrics`. `None` if no token is set.

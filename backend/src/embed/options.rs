@@ -222,9 +222,7 @@ impl Options {
         inner.streams.get_or_init(|| runner.hub.streams().clone());
         let listening = runner.hub.listen();
         let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some() || has_deciders);
-        let notifier = inner.store.background().start("questions to reviewers", |stop| async move {
-            stop.run_until_cancelled(Box::pin(notifier.run(heard))).await;
-        });
+        let notifier = inner.store.background().run("questions to reviewers", Box::pin(notifier.run(heard)));
         let server = match listener {
             Some(listener) => {
                 let outside = Outside { reach, callbacks, ..Outside::default() };

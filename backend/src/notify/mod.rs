@@ -167,7 +167,7 @@ impl Notifier {
         let (commits, kept) = (store.commits(), store.clone());
         let mut tasks = vec![
             background.start("feeder", |stop| store::follow(feeder, commits, stop)),
-            background.start("clean-up of deliveries", |stop| send::clean_up(kept, stop)),
+            background.run("clean-up of deliveries", send::clean_up(kept)),
         ];
         for (name, lane) in [("sender", DeliveryLane::Others), ("sender of mails", DeliveryLane::Mails)] {
             let (terms, changed) = (sender::terms(&clock), added.subscribe());

@@ -29,18 +29,15 @@ const CLEANUP: Duration = Duration::from_hours(1);
 /// The interval if older ones are left over after a removal.
 const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 
-/// Removes old deliveries until the notifier stops.
-pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
-    let cleaning = async {
-        loop {
-            let more = store.forget_deliveries(KEPT).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "could not remove old deliveries; trying again later");
-                false
-            });
-            tokio::time::sleep(if more { CLEANUP_OF_MORE } else { CLEANUP }).await;
-        }
-    };
-    stop.run_until_cancelled(cleaning).await;
+/// Removes old deliveries, for ever.
+pub(super) async fn clean_up(store: Store) {
+    loop {
+        let more = store.forget_deliveries(KEPT).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "could not remove old deliveries; trying again later");
+            false
+        });
+        tokio::time::sleep(if more { CLEANUP_OF_MORE } else { CLEANUP }).await;
+    }
 }
 
 impl Consumer for Sender {
