@@ -115,7 +115,7 @@ impl BrowserNotifications {
             }
         });
         // Another person's choice is not this one's, and nobody sees what concerns whoever has left.
-        let owner = Memo::new(move |_| self.session.me.with(|me| me.as_ref().map(|me| me.username.clone())));
+        let owner = Memo::new(move |_| self.session.username());
         Effect::new(move |_| {
             owner.track();
             self.clear();
@@ -156,7 +156,7 @@ impl BrowserNotifications {
     }
 
     fn owner(self) -> Option<Username> {
-        self.session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()))
+        untrack(move || self.session.username())
     }
 
     fn read(self) {

@@ -67,7 +67,7 @@ impl Transport for FetchTransport {
         }
         let Self(session) = self;
         // The server refuses requests in the name of another person, who may have logged in in another tab.
-        if let Some(user) = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.to_string()))
+        if let Some(user) = untrack(|| session.username())
             && !login
         {
             builder = builder.header(USER_HEADER, &user);

@@ -41,9 +41,7 @@ pub enum Connection {
     /// Connected: the page is up to date.
     Open,
     /// The page may be out of date; the next attempt is at that time.
-    Lost {
-        retry_at: Timestamp,
-    },
+    Lost { retry_at: Timestamp },
 }
 
 type Listener = Rc<dyn Fn(&ServerMessage)>;
@@ -289,7 +287,7 @@ impl Live {
     }
 
     fn apply(self, messages: Vec<ServerMessage>) {
-        let me = self.session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()));
+        let me = untrack(move || self.session.username());
         let is_of_another = |message: &ServerMessage| matches!(message, ServerMessage::Welcome { user, .. } if me.as_ref().is_some_and(|me| me != user));
         if messages.iter().any(is_of_another) {
             // Somebody else has logged in in another tab, and this page must not show their data.

@@ -70,7 +70,7 @@ impl Workspace {
             notifier,
         };
         Effect::new(move |_| {
-            if let Some(me) = session.me.with(|me| me.as_ref().map(|me| me.username.clone())) {
+            if let Some(me) = session.username() {
                 workspace.enter(me);
             }
         });

@@ -6,7 +6,7 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-use shared::access::{Access, Act};
+use shared::access::Act;
 use shared::api::Launch;
 use shared::error::{Mistake, Problem};
 use shared::run::Context;
@@ -112,10 +112,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         };
         launch.send(Launch { flow: id.clone(), version: Some(version), input, context });
     };
-    let denied = Memo::new(move |_| match session.access(Act::Launch) {
-        Access::Denied(why) => Some(why),
-        Access::Allowed | Access::Hidden => None,
-    });
+    let denied = Memo::new(move |_| session.denied(Act::Launch));
     let off = Signal::derive(move || {
         let is_flawed = |flaw: RwSignal<Option<String>>| flaw.with(Option::is_some);
         busy.get() || denied.get().is_some() || is_flawed(input_flaw) || is_flawed(context_flaw)

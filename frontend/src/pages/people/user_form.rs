@@ -41,7 +41,7 @@ pub fn UserForm(
     let active = RwSignal::new(user.as_ref().is_none_or(|user| user.active));
     let problem = RwSignal::new(None::<Problem>);
     let new = user.is_none();
-    let me = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()));
+    let me = untrack(move || session.username());
     let own = me.is_some() && user.as_ref().map(|user| user.username.clone()) == me;
     let user = StoredValue::new(user);
 
