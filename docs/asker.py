@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks a person, waits for the answer for as long as it takes, and prints it.
 
-COUNTERSIGN_SERVER and COUNTERSIGN_TOKEN (of a person with the role developer) come from the environment.
+COUNTERSIGN_SERVER and COUNTERSIGN_TOKEN (with the role asker) come from the environment.
 """
 import json, os, sys, time, urllib.error, urllib.request, uuid
 

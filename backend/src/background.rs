@@ -55,6 +55,13 @@ impl Background {
         BackgroundTask { name, stop: stop.drop_guard(), task }
     }
 
+    /// Like [`Self::start`], for work that is dropped where it is when it is asked to stop.
+    pub fn run(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) -> BackgroundTask {
+        self.start(name, |stop| async move {
+            stop.run_until_cancelled(work).await;
+        })
+    }
+
     /// Returns the name of the first task that ended without being asked to stop. `None` if all still run.
     pub fn first_failed(&self) -> Option<&'static str> {
         *self.0.borrow()

@@ -9,7 +9,7 @@ use shared::error::{Code, Problem};
 use shared::review::Review;
 
 use crate::engine::Refusal;
-use crate::store::{self, CommitError, Kind};
+use crate::store::{self, CommitError, ErrorKind};
 
 /// Builds the response for a problem, as `application/problem+json` (RFC 9457).
 pub fn response(problem: Problem) -> Response {
@@ -115,14 +115,19 @@ pub fn unavailable(why: impl Into<String>) -> Problem {
     Problem { retry_after: Some(1), ..Problem::new(Code::Unavailable) }.detail(why)
 }
 
+/// Returns a `429` that invites a retry after a second.
+pub fn too_many(why: impl Into<String>) -> Problem {
+    Problem { retry_after: Some(1), ..Problem::new(Code::TooManyRequests) }.detail(why)
+}
+
 /// Converts a failed query to a problem. The details go only to the server's log.
 pub fn of_store(error: &store::Error) -> Problem {
     let problem = match (error, error.kind()) {
         // A mistake of the client, not a failure.
         (store::Error::Cursor, _) => return unknown_cursor(),
-        (_, Kind::Unavailable(why)) => unavailable(why),
-        (_, Kind::Contended) => unavailable("the database is busy with other changes; try again in a moment"),
-        (_, Kind::Unreadable | Kind::Refused) => Problem::new(Code::Internal),
+        (_, ErrorKind::Unavailable(why)) => unavailable(why),
+        (_, ErrorKind::Contended) => unavailable("the database is busy with other changes; try again in a moment"),
+        (_, ErrorKind::Unreadable | ErrorKind::Refused) => Problem::new(Code::Internal),
     };
     tracing::error!(%error, "a query failed");
     problem

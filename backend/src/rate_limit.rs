@@ -141,8 +141,8 @@ impl Default for WriteLimits {
         Self {
             writes_per_second: 100,
             bytes_per_minute: 32 * 1024 * 1024,
-            developer_writes_per_second: 0,
-            developer_bytes_per_minute: 0,
+            developer_writes_per_second: 1000,
+            developer_bytes_per_minute: 256 * 1024 * 1024,
         }
     }
 }
@@ -244,7 +244,19 @@ mod tests {
         assert_eq!(admitted(&ana, NOW + Duration::from_secs(10)), 20);
         // A token without roles has the limits of those who are no developers, and its creator has none.
         assert_eq!(admitted(&Principal { token: true, ..person("eve", &[]) }, NOW), 120);
-        assert_eq!(admitted(&dev, NOW), 500, "developers have no limit unless it is set");
+        assert_eq!(admitted(&dev, NOW), 500, "developers have a limit of their own");
+    }
+
+    #[test]
+    fn the_tokens_of_a_developer_cannot_write_without_end() {
+        let budgets = Budgets::default();
+        let program = Principal { token: true, ..person("eve", &["developer"]) };
+        let admitted = |most: usize, now| (0..most).take_while(|_| budgets.admit(&program, 0, now).is_ok()).count();
+        assert_eq!(admitted(100_000, NOW), 60_000);
+        let problem = budgets.admit(&program, 0, NOW).unwrap_err();
+        assert_eq!((problem.code, problem.retry_after), (Code::TooManyRequests, Some(1)));
+        assert_eq!(admitted(100_000, NOW + Duration::from_secs(1)), 1_000);
+        assert!(budgets.admit(&person("eve", &["developer"]), 0, NOW).is_ok(), "she can still revoke the token");
     }
 
     #[test]

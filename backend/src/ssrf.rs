@@ -41,6 +41,11 @@ impl Clients {
         })
     }
 
+    /// Whether the settings allow the URL's host by name.
+    pub fn allows(&self, url: &Url) -> bool {
+        self.allowed.contains(url)
+    }
+
     /// Returns the client for this URL. Fails if the URL contains an address that is not public.
     pub fn of(&self, url: &Url) -> Result<&Client, AddressRefused> {
         if self.allowed.contains(url) {
@@ -88,15 +93,16 @@ pub enum Cause {
 
 /// The hosts that the settings allow.
 #[derive(Debug, Clone)]
-struct Allowed(Vec<String>);
+pub struct Allowed(Vec<String>);
 
 impl Allowed {
-    fn new(hosts: &[String]) -> Self {
+    /// Reads the hosts, as `host` or `host:port`.
+    pub fn new(hosts: &[String]) -> Self {
         Self(hosts.iter().map(|host| host.trim().to_ascii_lowercase()).collect())
     }
 
     /// Whether this URL's host, or host and port, is allowed by name.
-    fn contains(&self, url: &Url) -> bool {
+    pub fn contains(&self, url: &Url) -> bool {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
         let with_port = format!("{host}:{port}");
         self.0.iter().any(|allowed| *allowed == host || *allowed == with_port)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use backend::clock::SystemClock;
-use backend::store::{Options as StoreOptions, Store};
+use backend::store::{Store, StoreOptions};
 use rusqlite::Connection;
 use shared::JsonMap;
 use shared::id::ReviewId;

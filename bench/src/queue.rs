@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use backend::clock::{Clock, SystemClock};
-use backend::store::{Options as StoreOptions, Store};
+use backend::store::{Store, StoreOptions};
 use serde_json::json;
 use shared::access::Principal;
 use shared::api::ReviewQuery;

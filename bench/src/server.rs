@@ -22,6 +22,9 @@ const SETTLES: usize = 24;
 /// The most sockets that one user opens, below the server's limit.
 const SEATS: usize = 40;
 
+/// The settings of a server: one token writes as much as the server can take.
+const SETTINGS: &str = "[limits]\ndeveloper_writes_per_second = 0\ndeveloper_bytes_per_minute = 0\n";
+
 /// A flow with one human node: the shortest way from launch to completed.
 pub const FLOW: &str =
     r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?", "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
@@ -86,6 +89,7 @@ async fn new_database(admin: &str) -> Result<String> {
 impl Server {
     /// Starts the binary on this data, and waits until it is ready. The first time, creates a token and saves [`FLOW`].
     pub async fn start(binary: &Path, data: &mut Data) -> Result<Self> {
+        std::fs::write(data.path().join("countersign.toml"), SETTINGS)?;
         let started = Instant::now();
         let mut command = Command::new(binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data.path());

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use backend::clock::{Clock, Moment, SystemClock};
 use backend::engine::Input;
 use backend::flow;
-use backend::store::{Actor, Change, Committed, NewFlow, NewUserRecord, Operation, Options as StoreOptions, Store};
+use backend::store::{Actor, Change, Committed, NewFlow, NewUserRecord, Operation, Store, StoreOptions};
 use shared::access::Principal;
 use shared::decision::{DecisionRequest, Verdict, Via};
 use shared::id::{ReviewId, RunId};

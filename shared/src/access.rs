@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::definition::Reviewers;
 use crate::deputy::Deputyship;
-use crate::id::Username;
+use crate::id::{TokenId, Username};
 use crate::review::Review;
 use crate::run::{ArchivedRun, RunSummary};
 
@@ -24,9 +24,11 @@ pub use voice::{has_vote, may_be_handed, voice, votes_to_hand_over};
 
 /// The system role of people who decide reviews.
 pub const REVIEWER: &str = "reviewer";
-/// The system role of people who save flows, launch and cancel runs, and see all runs.
+/// The system role of people and programs that ask people questions without a flow, and see no run.
+pub const ASKER: &str = "asker";
+/// The system role of people who save flows, launch and cancel runs, and see all runs; it includes asking.
 pub const DEVELOPER: &str = "developer";
-/// The system role that includes both, plus people, audit log and settings.
+/// The system role that includes all of these, plus people, audit log and settings.
 pub const ADMIN: &str = "admin";
 
 /// The caller, with their rights for this call.
@@ -39,6 +41,9 @@ pub struct Principal {
     /// Whether the caller is a token, which has rights only through its roles.
     #[serde(default)]
     pub token: bool,
+    /// The id of that token, for the record. It gives no rights; `None` in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_id: Option<TokenId>,
     /// The people for whom they currently stand in; empty for a token.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
@@ -65,12 +70,23 @@ impl Absent {
 impl Principal {
     /// Creates a principal who acts for themselves, with all their roles.
     pub fn new(username: Username, roles: BTreeSet<String>) -> Self {
-        Self { username, roles, token: false, stands_for: Vec::new() }
+        Self { username, roles, token: false, token_id: None, stands_for: Vec::new() }
     }
 
-    /// Whether they have this role; an admin also has the system roles reviewer and developer.
+    /// Whether they have this role, or one that includes it.
     pub fn has(&self, role: &str) -> bool {
-        self.roles.contains(role) || (matches!(role, REVIEWER | DEVELOPER) && self.roles.contains(ADMIN))
+        self.roles.contains(role) || self.included_roles().contains(&role)
+    }
+
+    /// Returns the system roles that the role `admin` or `developer` includes, if they have one of these.
+    pub fn included_roles(&self) -> &'static [&'static str] {
+        if self.roles.contains(ADMIN) {
+            &[REVIEWER, ASKER, DEVELOPER]
+        } else if self.roles.contains(DEVELOPER) {
+            &[ASKER]
+        } else {
+            &[]
+        }
     }
 }
 
@@ -104,6 +120,8 @@ pub enum Act<'a> {
     /// Withdraw a review, which then counts as rejected: for the person who started the run, and for admins. Developers
     /// may cancel the run, but not steer it past a person.
     Withdraw(&'a Review),
+    /// Give a review to other people than may decide it now. Whoever does so does not decide it.
+    Reassign(&'a Review),
     /// See the names of reviewers, to choose one.
     SeeReviewers,
     /// See any statistics of reviews.
@@ -117,6 +135,10 @@ pub enum Act<'a> {
     },
     /// See feedback on agents, of this person or of everyone.
     SeeFeedback(Option<&'a Username>),
+    /// Give feedback on the agents of a run.
+    GiveFeedback(&'a RunSummary, Involvement),
+    /// Retract feedback of this person.
+    RetractFeedback(&'a Username),
     /// Name a deputy: the person, then the deputy.
     NameDeputy(&'a Username, &'a Username),
     /// End a deputyship of this person.
@@ -133,8 +155,8 @@ pub enum Act<'a> {
     ReadAudit,
     /// See deliveries, and retry them.
     ManageDeliveries,
-    /// Create and revoke one's own tokens.
-    ManageTokens,
+    /// See and revoke tokens of this person; create tokens of one's own.
+    ManageTokens(&'a Username),
     /// See a log entry that belongs to no run and no review, and whose actor is this person; see `log::Audience`.
     SeeEntryBy(Option<&'a Username>),
 }
@@ -178,12 +200,17 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         Act::SaveFlow => Access::from(principal.has(DEVELOPER), "saving flows needs the role developer"),
         Act::SeeSource => Access::from(principal.has(DEVELOPER), "only developers may see the source of flows"),
         Act::Launch => Access::from(principal.has(DEVELOPER), "starting runs needs the role developer"),
-        Act::Ask => Access::from(principal.has(DEVELOPER), "asking people needs the role developer"),
+        Act::Ask => Access::from(principal.has(ASKER), "asking people needs the role asker or developer"),
         Act::SeeFlows | Act::SeeStatistics => {
-            Access::from(!principal.token || !principal.roles.is_empty(), "this token has no roles")
+            let only_asks = principal.roles.iter().all(|role| role == ASKER);
+            Access::from(!principal.token || !only_asks, "this token has no role that may see this")
         }
-        Act::ManageTokens => {
-            Access::from(!principal.token || is_admin, "a token cannot manage tokens; log in to do so")
+        Act::ManageTokens(_) if principal.token && !is_admin => {
+            Access::Denied("a token cannot manage tokens; log in to do so")
+        }
+        Act::ManageTokens(owner) => {
+            let own = principal.username == *owner;
+            Access::from(own || is_admin, "only an admin may see or revoke the tokens of others")
         }
         Act::SeeRun(run, involvement) => {
             let involved = involvement == Involvement::Reviews || launched(principal, &run.requested_by);
@@ -222,11 +249,20 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             if !sees(principal, review) {
                 return Access::Hidden;
             }
-            let own = launched(principal, &review.requested_by);
             Access::from(
-                is_admin || own,
+                is_admin || asked(principal, review),
                 "a review can be withdrawn only by the person who asked or started its run, or by an admin",
             )
+        }
+        Act::Reassign(review) => {
+            if !sees(principal, review) {
+                return Access::Hidden;
+            }
+            if review.unreadable {
+                return Access::Denied("this review cannot be reassigned: its stored data is damaged");
+            }
+            // Otherwise the person who started the run would choose who approves it.
+            Access::from(is_admin, "only admins may reassign a review")
         }
         Act::SeeReviewers => {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);
@@ -236,6 +272,15 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = by.is_some_and(|by| reviews_as(principal, by));
             if own || principal.has(DEVELOPER) { Access::Allowed } else { Access::Hidden }
         }
+        // Agents read it in later runs: what a token said would still have an effect after the token was revoked.
+        Act::GiveFeedback(run, involvement) => match access(principal, Act::SeeRun(run, involvement)) {
+            Access::Allowed => Access::from(!principal.token, "a token cannot give feedback: log in to do so"),
+            other => other,
+        },
+        Act::RetractFeedback(by) => match access(principal, Act::SeeFeedback(Some(by))) {
+            Access::Allowed => Access::from(!principal.token, "a token cannot retract feedback: log in to do so"),
+            other => other,
+        },
         Act::CountReview { saved_by, decided_by } => {
             let own_flow = principal.has(DEVELOPER) && saved_by.contains(&principal.username);
             let own_decision = decided_by.iter().any(|name| reviews_as(principal, name));
@@ -284,6 +329,13 @@ pub fn launched(principal: &Principal, requested_by: &Username) -> bool {
     principal.username == *requested_by && (!principal.token || principal.has(DEVELOPER))
 }
 
+/// Whether the caller counts as the person who asked for a review, or started its run. A token that may ask but start no
+/// runs has asked only what no flow asks.
+pub fn asked(principal: &Principal, review: &Review) -> bool {
+    launched(principal, &review.requested_by)
+        || (principal.username == review.requested_by && review.flow.is_none() && principal.has(ASKER))
+}
+
 /// Whether the caller counts as this person in reviews: a token only with the role reviewer.
 pub fn reviews_as(principal: &Principal, name: &Username) -> bool {
     principal.username == *name && (!principal.token || principal.has(REVIEWER))
@@ -294,7 +346,7 @@ pub fn reviews_as(principal: &Principal, name: &Username) -> bool {
 fn sees(principal: &Principal, review: &Review) -> bool {
     let is_me = |name: &Username| reviews_as(principal, name);
     principal.has(DEVELOPER)
-        || launched(principal, &review.requested_by)
+        || asked(principal, review)
         || review.decisions.iter().any(|said| is_me(&said.by) || said.on_behalf_of.as_ref().is_some_and(is_me))
         || review.delegations.iter().any(|handed| is_me(&handed.from))
         || concerns(principal, review)
@@ -312,14 +364,25 @@ fn barred(username: &Username, review: &Review) -> Option<&'static str> {
         return Some("this review is not for the person who started the run");
     }
     if review.barred.contains(username) {
-        return Some("this review is not for those who decided the step that it checks (four eyes)");
+        let chose = review.reassignments.iter().any(|change| change.by == *username);
+        return Some(if chose {
+            "this review is not for those who reassigned it (four eyes)"
+        } else {
+            "this review is not for those who decided the step that it checks (four eyes)"
+        });
     }
     None
 }
 
 /// Whether a review is for this person: as the flow says, or because it was escalated to one of their roles.
 fn is_for(principal: &Principal, review: &Review) -> bool {
-    is_named(principal, &review.reviewers) || review.escalated.iter().any(|role| principal.has(role))
+    is_named(principal, &review.reviewers) || review.escalated.iter().any(|role| answers_as(principal, role))
+}
+
+/// Whether the caller is asked where people with this role are. A token is not asked for the role by which it asks:
+/// otherwise it could ask itself.
+pub fn answers_as(principal: &Principal, role: &str) -> bool {
+    principal.has(role) && !(principal.token && role == ASKER)
 }
 
 /// Whether this person is among the reviewers: by name, by role, or, if no one is named, as a reviewer. Those who are
@@ -329,7 +392,7 @@ pub fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
     let by_role = if reviewers.roles.is_empty() && reviewers.users.is_empty() {
         principal.has(REVIEWER)
     } else {
-        reviewers.roles.iter().any(|role| principal.has(role))
+        reviewers.roles.iter().any(|role| answers_as(principal, role))
     };
     by_name || (by_role && reviewers.tags.iter().all(|tag| principal.has(tag)))
 }

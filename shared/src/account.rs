@@ -50,6 +50,17 @@ pub struct NewPassword {
     pub current: String,
     /// 12 to 128 characters; common or easily guessed passwords are refused.
     pub new: String,
+    /// Whether the caller's tokens end too; default: no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub end_tokens: bool,
+}
+
+/// The body of `POST /api/v1/me/confirm`, which confirms the session for some minutes.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct OwnPassword {
+    /// The caller's password.
+    pub password: String,
 }
 
 /// A session, as the person sees it.

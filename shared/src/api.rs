@@ -7,8 +7,8 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::JsonMap;
 use crate::access::Absent;
 pub use crate::account::{
-    BeginSecondFactor, LinkSecret, LoginRequest, NewPassword, NewSecondFactor, RecoveryCodes, SecondFactorCode,
-    SecondFactorState, SessionInfo,
+    BeginSecondFactor, LinkSecret, LoginRequest, NewPassword, NewSecondFactor, OwnPassword, RecoveryCodes,
+    SecondFactorCode, SecondFactorState, SessionInfo,
 };
 use crate::definition::Flow;
 use crate::error::Mistake;
@@ -159,11 +159,13 @@ pub struct Token {
     pub created_at: Timestamp,
     /// The time at which it expires; missing: never.
     pub expires_at: Option<Timestamp>,
+    /// The time of its last use, accurate to some minutes; missing: it was not used yet.
+    pub last_used_at: Option<Timestamp>,
     /// The secret; only in the answer that created it.
     pub secret: Option<String>,
 }
 
-/// The body of `POST /api/v1/tokens`. Only a session may create a token.
+/// The body of `POST /api/v1/tokens`. Only a session may create a token, soon after a login or a confirmation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewToken {

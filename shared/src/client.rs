@@ -27,6 +27,7 @@ use crate::grant::Grant;
 use crate::id::{DeputyId, GrantId, ReviewId, RunId};
 use crate::inbox::Facets;
 use crate::log::Entry;
+use crate::reassignment::Reassign;
 use crate::review::{Checked, Review};
 use crate::run::{Report, Run, RunSummary};
 use crate::seal::{SealCheck, SealHead};
@@ -38,7 +39,7 @@ pub const USER_HEADER: &str = "Countersign-User";
 
 /// A request before it is sent.
 #[derive(Debug, Clone)]
-pub struct HttpRequest {
+pub struct ApiRequest {
     /// The method: `GET`, `POST`, ….
     pub method: &'static str,
     /// The path and the query, beginning with `/`.
@@ -51,7 +52,7 @@ pub struct HttpRequest {
 
 /// A response of the server.
 #[derive(Debug, Clone)]
-pub struct HttpResponse {
+pub struct ApiResponse {
     /// The HTTP status.
     pub status: u16,
     /// The body as text; empty if the server sends none (`204`).
@@ -61,7 +62,7 @@ pub struct HttpResponse {
 /// A way to send requests to the server.
 pub trait Transport {
     /// Sends one request. The error says in words why it could not be sent.
-    fn send(&self, request: HttpRequest) -> impl Future<Output = Result<HttpResponse, String>>;
+    fn send(&self, request: ApiRequest) -> impl Future<Output = Result<ApiResponse, String>>;
 }
 
 /// The typed client. `D` is the type that flow definitions are read as: the whole [`Flow`], unless the caller needs
@@ -109,14 +110,14 @@ fn unreadable(status: u16, error: &serde_json::Error) -> Problem {
 }
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
-    async fn call<A: DeserializeOwned>(&self, request: HttpRequest) -> ApiResult<A> {
+    async fn call<A: DeserializeOwned>(&self, request: ApiRequest) -> ApiResult<A> {
         let (status, body) = self.exchange(request).await?;
         A::deserialize(&body).map_err(|error| unreadable(status, &error))
     }
 
     /// Returns the status and the body of a successful response. Separate from [`Self::call`], so that sending is
     /// compiled once, not for each type of response.
-    async fn exchange(&self, request: HttpRequest) -> ApiResult<(u16, Value)> {
+    async fn exchange(&self, request: ApiRequest) -> ApiResult<(u16, Value)> {
         let response = self.transport.send(request).await.map_err(|why| Problem::new(Code::Unavailable).detail(why))?;
         let status = response.status;
         let body = if response.body.is_empty() { "null" } else { &response.body };
@@ -129,7 +130,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     }
 
     async fn get<A: DeserializeOwned>(&self, path: String) -> ApiResult<A> {
-        self.call(HttpRequest { method: "GET", path, body: None, idempotency_key: None }).await
+        self.call(ApiRequest { method: "GET", path, body: None, idempotency_key: None }).await
     }
 
     /// Returns a whole list as one page, by reading its pages one after the other. Rows that are added in the meantime
@@ -137,8 +138,9 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     async fn get_all<A: DeserializeOwned>(&self, path: &str) -> ApiResult<Page<A>> {
         let mut items = Vec::new();
         let mut place = String::new();
+        let mark = if path.contains('?') { '&' } else { '?' };
         loop {
-            let page: Page<A> = self.get(format!("{path}?limit={MAX_LIMIT}{place}")).await?;
+            let page: Page<A> = self.get(format!("{path}{mark}limit={MAX_LIMIT}{place}")).await?;
             items.extend(page.items);
             match page.next_cursor {
                 // Cursors are URL-safe base64, so they need no escaping.
@@ -158,7 +160,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         let body =
             serde_json::to_string(body).map_err(|error| Problem::new(Code::BadRequest).detail(error.to_string()))?;
         let idempotency_key = key.map(str::to_owned);
-        self.call(HttpRequest { method, path, body: Some(("application/json", body)), idempotency_key }).await
+        self.call(ApiRequest { method, path, body: Some(("application/json", body)), idempotency_key }).await
     }
 
     /// `POST /api/v1/session`: logs a person in by password or link, sets the session cookie, and returns
@@ -192,13 +194,13 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     pub async fn save_flow(&self, id: &str, source: &str) -> ApiResult<FlowVersion<D>> {
         let body = Some(("application/yaml", source.to_owned()));
         let path = format!("/api/v1/flows/{}", segment(id)?);
-        self.call(HttpRequest { method: "PUT", path, body, idempotency_key: None }).await
+        self.call(ApiRequest { method: "PUT", path, body, idempotency_key: None }).await
     }
 
     /// `POST /api/v1/flows/validate`: checks a YAML source without saving it; developers only.
     pub async fn validate_flow(&self, source: &str) -> ApiResult<Validation> {
         let body = Some(("application/yaml", source.to_owned()));
-        self.call(HttpRequest { method: "POST", path: "/api/v1/flows/validate".into(), body, idempotency_key: None })
+        self.call(ApiRequest { method: "POST", path: "/api/v1/flows/validate".into(), body, idempotency_key: None })
             .await
     }
 
@@ -292,6 +294,11 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `POST /api/v1/reviews/{id}/delegate`: delegates the caller's votes to another person, who must be a reviewer.
     pub async fn delegate(&self, id: ReviewId, to: &Delegate, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/delegate"), to, key).await
+    }
+
+    /// `POST /api/v1/reviews/{id}/reassign`: gives a pending review to another person or role; for admins.
+    pub async fn reassign(&self, id: ReviewId, request: &Reassign, key: Option<&str>) -> ApiResult<Decided> {
+        self.send("POST", format!("/api/v1/reviews/{id}/reassign"), request, key).await
     }
 
     /// `GET /api/v1/reviewers`: the people to whom a review may be delegated; without a review, all reviewers.

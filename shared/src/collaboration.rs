@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::JsonMap;
 use crate::decision::{ProgramAnswer, Via};
-use crate::id::Username;
+use crate::id::{TokenId, Username};
 use crate::time::Timestamp;
 
 /// The claim of a review.
@@ -50,6 +50,10 @@ pub struct Comment {
     pub by: Username,
     /// The time, on the server's clock.
     pub at: Timestamp,
+    /// The token with which a program wrote it in the author's name; `None` if they wrote it themselves, and in records
+    /// of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
     /// The comment: plain text, shown as it was typed.
     pub text: String,
 }

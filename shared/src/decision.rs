@@ -8,7 +8,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::JsonMap;
 use crate::definition::ActionKind;
 use crate::grant::Remember;
-use crate::id::{GrantId, Username};
+use crate::id::{GrantId, TokenId, Username};
 use crate::request::Request;
 use crate::time::Timestamp;
 
@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Via {
-    /// A person, in the console or over the API.
+    /// A person, in the console or over the API; over the API, perhaps a program with a token of theirs.
     Human,
     /// A timer that expired.
     Timeout,
@@ -218,6 +218,9 @@ pub struct Decision {
     pub at: Timestamp,
     /// The channel of the decision.
     pub via: Via,
+    /// The token with which a program decided in the person's name; `None` if they decided themselves, and in records of
+    /// older versions.
+    pub token: Option<TokenId>,
     /// The revision that the decider saw; for a vote with changes, the revision with these changes (see `shown`).
     pub revision: u32,
     /// The digest of that revision.

@@ -24,6 +24,8 @@ pub enum Code {
     Forbidden,
     /// 403: a second factor must be set up first.
     SecondFactorMissing,
+    /// 403: the login is too long ago; confirm with the password, or log in again.
+    ConfirmationRequired,
     /// 403: a write or an upgrade that was sent by another site.
     ForeignOrigin,
     /// 404: does not exist, or is not visible.
@@ -72,7 +74,7 @@ impl Code {
         match self {
             Self::BadRequest => 400,
             Self::Unauthenticated | Self::SecondFactorRequired => 401,
-            Self::Forbidden | Self::ForeignOrigin | Self::SecondFactorMissing => 403,
+            Self::Forbidden | Self::ForeignOrigin | Self::SecondFactorMissing | Self::ConfirmationRequired => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::ReviewResolved
@@ -99,6 +101,7 @@ impl Code {
             Self::SecondFactorRequired => "The code of your second factor is required",
             Self::Forbidden => "You may not do this",
             Self::SecondFactorMissing => "Please set up a second factor first",
+            Self::ConfirmationRequired => "Please confirm that it is you",
             Self::ForeignOrigin => "The request came from another site",
             Self::NotFound => "Not found",
             Self::MethodNotAllowed => "Method not allowed",

@@ -1,7 +1,5 @@
 //! Feedback of people on an agent's work, for the audit log and for the agent's later steps.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -52,7 +50,8 @@ pub enum FeedbackAspect {
     Other,
 }
 
-/// The body of `POST /api/v1/runs/{id}/feedback`, for those who may see the run, whether or not it is over.
+/// The body of `POST /api/v1/runs/{id}/feedback`, for people (not tokens) who may see the run, whether or not it is
+/// over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewFeedback {
@@ -106,18 +105,6 @@ pub struct Feedback {
     pub by: Username,
     /// The time, on the server's clock.
     pub at: Timestamp,
-}
-
-/// Formats it for an agent: `correction (accuracy, importance 4 of 5): The date was wrong.`
-impl fmt::Display for Feedback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, aspect) = (self.feedback_type.as_str(), self.aspect.as_str());
-        write!(f, "{what} ({aspect}, importance {} of {MAX_IMPORTANCE}): {}", self.importance, self.content)?;
-        match &self.context {
-            Some(context) => write!(f, " [{context}]"),
-            None => Ok(()),
-        }
-    }
 }
 
 /// `GET /api/v1/feedback`: newest first.

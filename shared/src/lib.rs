@@ -6,6 +6,7 @@
 pub mod access;
 pub mod account;
 pub mod api;
+pub mod author;
 pub mod client;
 pub mod collaboration;
 mod context;
@@ -28,6 +29,7 @@ pub mod log;
 pub mod new_review;
 pub mod notification;
 pub mod protocol;
+pub mod reassignment;
 pub mod request;
 pub mod review;
 pub mod run;

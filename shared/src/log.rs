@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
-use crate::id::{ReviewId, RunId, Username};
+use crate::author::Author;
+use crate::id::{ReviewId, RunId, TokenId, Username};
 use crate::notification::Occasion;
 use crate::review::{Review, ReviewStatus};
 use crate::run::{RunSummary, Step};
@@ -26,7 +27,7 @@ pub use audience::Audience;
 pub use change::{LoggedIn, LoginFailed, ReviewChange, SecondFactorChange, SingleSignOn, UserChanged};
 pub use credential::{SessionEnded, TokenCreated, TokenRevoked};
 pub use data::*;
-pub use occasion::is_asked;
+pub use occasion::{is_asked, takes_part};
 pub use record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
 pub use rights::{ChangedRights, RightsChange};
 
@@ -77,6 +78,8 @@ pub enum ReviewAct {
     Claim,
     /// The review was delegated.
     Delegation,
+    /// The review was reassigned by an admin.
+    Reassignment,
     /// The review was withdrawn, or its run ended or continued without it.
     Withdrawal,
     /// The review's timer expired, which resolved or escalated the review.
@@ -130,6 +133,7 @@ impl ReviewActs {
             ReviewChange::Paused { .. } => one(ReviewAct::Decision),
             ReviewChange::Claim { .. } | ReviewChange::Release { .. } => one(ReviewAct::Claim),
             ReviewChange::Delegated { .. } => one(ReviewAct::Delegation),
+            ReviewChange::Reassigned { .. } => one(ReviewAct::Reassignment),
             ReviewChange::Escalated { .. } => one(ReviewAct::Timeout),
             ReviewChange::Content { .. } | ReviewChange::Voters { .. } | ReviewChange::Asked | ReviewChange::Other => {
                 Self::default()
@@ -209,6 +213,9 @@ pub struct Event {
     pub review_id: Option<ReviewId>,
     /// The person or program that did it; none for the server itself.
     pub actor: Option<Username>,
+    /// The token with which a program did it in the name of the actor; none if they did it themselves, and in entries of
+    /// older versions.
+    pub token: Option<TokenId>,
     /// The data as JSON: [`Event::read`] returns them typed.
     #[serde(default)]
     pub data: JsonMap,
@@ -216,8 +223,15 @@ pub struct Event {
 
 impl Event {
     /// Creates an event without a run and a review.
-    pub fn new(at: Timestamp, actor: Option<Username>, data: &EventData) -> Self {
-        Self { kind: data.kind(), at, run_id: None, review_id: None, actor, data: data.to_json() }
+    pub fn new(at: Timestamp, by: Option<Author>, data: &EventData) -> Self {
+        let (actor, token) = by.map(|by| (by.name, by.token)).unzip();
+        let token = token.flatten();
+        Self { kind: data.kind(), at, run_id: None, review_id: None, actor, token, data: data.to_json() }
+    }
+
+    /// Returns who did it; `None` for the server itself.
+    pub fn author(&self) -> Option<Author> {
+        self.actor.clone().map(|name| Author { name, token: self.token })
     }
 
     /// Returns the typed data; `None` if this version does not know their form.
@@ -320,7 +334,8 @@ mod tests {
                 events.push(event("review.resolved", true, &json!({ "status": status, "voting": voting }), json!({})));
             }
         }
-        let changes = "vote voters claim release comment delegated escalated paused asked content of_a_later_version";
+        let changes =
+            "vote voters claim release comment delegated reassigned escalated paused asked content of_a_later_version";
         for change in changes.split(' ') {
             for (by_run, vote) in [(false, false), (true, false), (true, true)] {
                 let data = json!({ "change": change, "vote": vote, "via": "cli", "voided": ["tom"] });

@@ -10,7 +10,7 @@ use crate::time::{Span, Timestamp};
 /// The most rules per person.
 pub const MAX_RULES: usize = 20;
 
-/// The events of notifications, named like the kinds of log entries.
+/// The events of notifications, named like the kinds of log entries; a comment is a `review.updated` in the log.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
@@ -28,6 +28,10 @@ pub enum Occasion {
     #[serde(rename = "review.resolved")]
     #[strum(serialize = "review.resolved")]
     Resolved,
+    /// Somebody commented on it.
+    #[serde(rename = "review.commented")]
+    #[strum(serialize = "review.commented")]
+    Commented,
 }
 
 /// The channels of notifications, besides the console and the browser.
@@ -60,14 +64,14 @@ pub struct Rule {
     pub severities: Vec<Severity>,
 }
 
-/// `GET` and `PUT /api/v1/notifications`: the settings of a person. By default, there are no notifications.
+/// `GET` and `PUT /api/v1/notifications`: the settings of a person.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Notifications {
-    /// The rules of the person.
-    pub rules: Vec<Rule>,
+    /// The rules that the person chose; none: they have chosen nothing, and `default_rules` apply.
+    pub rules: Option<Vec<Rule>>,
     /// The member ID in Slack, such as `U024BE7LH`: messages go there, and its button presses count as this person's.
     /// Only an admin can set that of somebody else; people can remove theirs, and do so by settings without it.
     pub slack_user_id: Option<String>,
@@ -75,6 +79,21 @@ pub struct Notifications {
     pub email: Option<String>,
     /// The channels that this server has; read-only.
     pub available: Vec<Channel>,
+    /// The rules that this server's settings have for people who chose none; read-only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub default_rules: Vec<Rule>,
+}
+
+impl Notifications {
+    /// Returns the rules that apply: those that the person chose, or those of the server.
+    pub fn applied(&self) -> &[Rule] {
+        self.rules.as_deref().unwrap_or(&self.default_rules)
+    }
+
+    /// Returns the person's own rules, to change them. At first, they are those of the server.
+    pub fn own_rules(&mut self) -> &mut Vec<Rule> {
+        self.rules.get_or_insert_with(|| self.default_rules.clone())
+    }
 }
 
 /// The body of `POST /api/v1/notifications/test`, which sends the caller a message on this channel at once.

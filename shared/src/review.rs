@@ -22,6 +22,7 @@ pub use resolution::{Outcome, Resolution};
 
 pub use crate::guardrail::{Checked, Veto, Warning};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
+pub use crate::reassignment::{Assignee, Reassignment};
 use crate::request::Request;
 use crate::time::Timestamp;
 use crate::usage::Usage;
@@ -118,7 +119,7 @@ pub struct Review {
     /// The people who may decide.
     #[serde(default)]
     pub reviewers: Reviewers,
-    /// People who may not decide, because they decided at the node that `not_same_as` names.
+    /// People who may not decide, because they decided at the node that `not_same_as` names, or reassigned the review.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub barred: Vec<Username>,
     /// The state of the votes, unless the first decision resolves.
@@ -136,6 +137,9 @@ pub struct Review {
     /// The delegations, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegations: Vec<Delegation>,
+    /// The reassignments, in order; `reviewers` has the result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reassignments: Vec<Reassignment>,
     /// What handlers said before people were asked, in order. Decisions are not bound to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,

@@ -71,6 +71,7 @@ fn review() -> Value {
             "voided": ["ana"], "edited": [{"key": "draft", "replaces": "sha256:0"}]},
         "claimed_by": {"by": "ana", "until": AT}, "comments": [{"by": "ana", "at": AT, "text": "hm"}],
         "delegations": [{"from": "ana", "to": "tom", "on_behalf_of": "eva", "at": AT}],
+        "reassignments": [{"by": "boss", "at": AT, "from": [{"role": "legal"}], "to": {"user": "ana"}, "reason": "r"}],
         "advice": [{"by": "m/j", "via": "judge", "at": AT, "reason": "r",
             "verdict": {"approved": true, "confidence": 0.5, "threshold": 0.7}}],
         "decisions": [decision(&json!({"type": "text", "text": "no"}))],
@@ -138,7 +139,7 @@ fn every_body_travels() {
         "created_at": AT, "single_sign_on": true, "stands_for": [{"username": "tom", "roles": ["legal"]}]});
     travels::<api::Page<api::User>>(&page(user));
     travels::<api::Page<api::Token>>(&page(json!({"id": ID, "name": "ci", "owner": "ana", "roles": ["developer"],
-        "created_at": AT, "expires_at": AT, "secret": "s"})));
+        "created_at": AT, "expires_at": AT, "last_used_at": AT, "secret": "s"})));
     travels::<run::Run>(&run());
     travels::<run::Report>(&json!({"run_id": ID, "flow": "f", "version": 2, "status": "failed", "output": {"a": 1},
         "error": {"code": "TOOL_FAILED", "message": "m"}, "duration_ms": 5, "reviews": [review()],
@@ -175,7 +176,7 @@ fn every_body_travels() {
         "note": "n", "made_by": "ana", "created_at": AT}));
     let rule = json!({"channel": "slack", "events": ["review.requested"], "after": "10m", "severities": ["high"]});
     travels::<notification::Notifications>(&json!({"rules": [rule], "slack_user_id": "U024BE7LH", "email": "a@b",
-        "available": ["slack", "email"]}));
+        "available": ["slack", "email"], "default_rules": [rule]}));
     travels::<shared::view::Views>(&json!({"revision": 1, "views": [
         {"name": "n", "filter": {"severity": "high", "due": "30m", "q": "x"}, "default": true}]}));
     travels::<notification::Delivery>(

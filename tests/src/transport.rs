@@ -5,7 +5,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, SET_COOKIE};
 use reqwest::{Method, RequestBuilder};
 use shared::api::LoginRequest;
-use shared::client::{Client, HttpRequest, HttpResponse, Transport};
+use shared::client::{ApiRequest, ApiResponse, Client, Transport};
 use shared::error::Problem;
 
 /// The typed client of the API over reqwest.
@@ -58,7 +58,7 @@ impl HttpTransport {
 }
 
 impl Transport for HttpTransport {
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, String> {
+    async fn send(&self, request: ApiRequest) -> Result<ApiResponse, String> {
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
         let mut builder = self.raw(method, &request.path);
         if let Some((content_type, body)) = request.body {
@@ -73,7 +73,7 @@ impl Transport for HttpTransport {
             *self.cookie() = cookie.split(';').next().map(str::to_owned);
         }
         let body = response.text().await.map_err(|error| error.to_string())?;
-        Ok(HttpResponse { status, body })
+        Ok(ApiResponse { status, body })
     }
 }
 

@@ -115,7 +115,7 @@ const CUT: &str = "
     return [...review.querySelectorAll('*')].filter((e) => {
         const style = getComputedStyle(e);
         if (e === scroller || !e.clientHeight || !e.textContent.trim()) return false;
-        if (e.closest('.sr, .trail, .cut, .acts, input, textarea, svg, [hidden]')) return false;
+        if (e.closest('.sr, .metadata:not([open]) .words, .trail, .cut, .acts, input, textarea, svg, [hidden]')) return false;
         const high = style.overflowY !== 'visible' && e.scrollHeight > e.clientHeight + 1;
         const wide = style.overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1;
         return high || wide;

@@ -178,6 +178,38 @@ async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> BrowserResult<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_default_notifications_apply_until_someone_changes_them_and_when_they_go_back() -> BrowserResult<()> {
+    let mail = "[notifications.smtp]\nhost = \"mail.example.org\"\nfrom = \"Countersign <desk@example.org>\"\n";
+    let rule = "[[notifications.default.rules]]\nchannel = \"email\"\nevents = [\"review.requested\"]\n";
+    let options = Options { settings: format!("{mail}{rule}"), ..Options::on(Database::Sqlite) };
+    let server = Server::start(options).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+
+    let browser = Browser::start(1440, 900).await;
+    let driver = &browser.driver;
+    Login(driver).log_in(&server.base, "ana").await?;
+    wait_for_text(driver, "Inbox").await;
+    driver.goto(format!("{}/people?tab=notifications", server.base)).await?;
+    wait_for_text(driver, "This is the default of this server.").await;
+    button(driver, "others comment on it").click().await?;
+    wait_for_text(driver, "These are your own rules.").await;
+    button(driver, "Save").click().await?;
+    wait_for_text(driver, "Saved.").await;
+    let rules = ana.notifications(None).await.expect("what ana chose").rules.expect("rules of her own");
+    assert_eq!(serde_json::json!(rules[0].events), serde_json::json!(["review.requested", "review.commented"]));
+
+    button(driver, "Use the default").click().await?;
+    wait_for_text(driver, "This is the default of this server.").await;
+    let comments = button(driver, "others comment on it");
+    assert_eq!(comments.await?.attr("aria-pressed").await?.as_deref(), Some("false"), "its rule is shown");
+    button(driver, "Save").click().await?;
+    wait_for_text(driver, "Saved.").await;
+    assert_eq!(ana.notifications(None).await.expect("what ana chose").rules, None);
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_person_chooses_what_they_are_told_and_after_how_long() -> BrowserResult<()> {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = folder.path().join("countersign.toml");

@@ -50,5 +50,6 @@ mod sockets;
 mod teams;
 mod terminal;
 mod terminal_asks;
+mod unread;
 mod upgrade;
 mod views;

@@ -291,3 +291,68 @@ async fn shortcuts_that_are_switched_off_do_nothing() -> BrowserResult<()> {
     browser.quit().await;
     Ok(())
 }
+
+/// A flow that asks about something grave, with a long name.
+fn grave() -> String {
+    NOTE.replace("id: note", "id: note\ntitle: Write, check and send a note to every customer of the year")
+        .replace("prompt: Send this?", "prompt: Send this?\n      severity: high\n      reversible: false")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_phone_the_content_has_most_of_the_screen_and_no_notice_covers_what_is_read_or_pressed()
+-> BrowserResult<()> {
+    let Desk { server: _server, browser, review, .. } = Desk::open(&[&grave()], "note").await?;
+    let driver = &browser.driver;
+    browser.screen(390, 844).await;
+    driver.refresh().await?;
+    wait_for_review(driver, &review).await;
+    let share = "return document.querySelector('.decide').offsetHeight / document.querySelector('.read').offsetHeight";
+    let share = async || value(driver, share).await.as_f64().expect("a number");
+    eventually("the bar takes at most a quarter", async || (share().await <= 0.25).then_some(())).await;
+    let head = text_of(driver, ".head").await;
+    assert!(head.contains("high") && head.contains("cannot be undone"), "{head}");
+    let lines =
+        "return new Set([...document.querySelectorAll('.acts .b')].map(b => b.getBoundingClientRect().top)).size";
+    assert_eq!(value(driver, lines).await, 1, "the buttons share a line");
+    locate(driver, By::Css(".metadata > summary")).click().await?;
+    locate(driver, By::Css(".metadata[open] textarea")).usable().await?;
+    locate(driver, By::Css(".metadata > summary")).click().await?;
+
+    // The note grows while it is written, and then makes room again.
+    let note = "return document.querySelector('.say textarea').offsetHeight";
+    locate(driver, By::Css(".say textarea")).send_keys("Booked\nas\nagreed\nyesterday.").await?;
+    eventually("the note is seen whole", async || (value(driver, note).await.as_f64()? >= 80.0).then_some(())).await;
+    locate(driver, By::Css(".say textarea")).send_keys(Key::Escape).await?;
+    eventually("the note makes room", async || (value(driver, note).await.as_f64()? <= 40.0).then_some(())).await;
+    assert!(share().await <= 0.25);
+
+    hold_the_next_decision(driver).await?;
+    Inbox(driver).press("Send it").await?;
+    wait_for_text(driver, "Undo").await;
+    press_key(driver, "u").await?;
+    wait_for_text(driver, "Nothing was sent.").await;
+    wait_for_text(driver, "Send it").await;
+    let covered = "
+        const notice = document.querySelector('.notice').getBoundingClientRect();
+        return [...document.querySelectorAll('.head, .decide, .rail')].filter(other => {
+            const box = other.getBoundingClientRect();
+            return notice.top < box.bottom && notice.bottom > box.top;
+        }).map(other => other.className)";
+    assert_eq!(value(driver, covered).await, json!([]));
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_small_screen_the_name_of_what_is_read_is_not_cut_by_a_claim() -> BrowserResult<()> {
+    let Desk { server: _server, ana, browser, review, .. } = Desk::open(&[&grave()], "note").await?;
+    let driver = &browser.driver;
+    ana.claim(review.id).await.expect("she claims it");
+    browser.screen(1024, 768).await;
+    wait_for_text(driver, "Claimed by you").await;
+    let cut = "return [...document.querySelectorAll('.trail > :last-child, .claim > *')] \
+        .filter(part => part.scrollWidth > part.clientWidth + 1).map(part => part.textContent)";
+    assert_eq!(value(driver, cut).await, json!([]));
+    browser.quit().await;
+    Ok(())
+}

@@ -47,7 +47,7 @@ fn each_kind() -> Vec<(Value, Value, Value)> {
             json!({ "verdict": { "type": "choose", "option": "reject" }, "comment": "Too much." }),
             json!({ "approved": false, "reason": "Too much." }),
         ),
-        (leave, choose("voucher"), json!({ "approved": true, "alternative": "voucher" })),
+        (leave, choose("voucher"), json!({ "approved": false, "alternative": "voucher" })),
         (which.clone(), choose("l"), json!({ "option": "l", "by": "ana" })),
         (which.clone(), json!({ "verdict": { "type": "text", "text": "Medium." } }), json!({ "text": "Medium." })),
         (

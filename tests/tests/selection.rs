@@ -240,6 +240,7 @@ async fn the_note_on_selected_reviews_outlives_the_page_and_goes_to_no_other_rev
     let [lamp, chair, table] =
         [review(&ana, "ask", "lamp").await, review(&ana, "ask", "chair").await, review(&ana, "ask", "table").await];
     let browser = Browser::start(1440, 900).await;
+    browser.with_axe().await;
     let driver = &browser.driver;
     Login(driver).log_in(&server.base, "ana").await?;
     wait_for_text(driver, "6 pending").await;
@@ -264,6 +265,23 @@ async fn the_note_on_selected_reviews_outlives_the_page_and_goes_to_no_other_rev
     assert_eq!(field(driver, "add a note").value().await?.as_deref(), Some(""));
     open(&[&chair, &lamp]).await?;
     assert_eq!(field(driver, "add a note").value().await?.as_deref(), Some("Read together"));
+
+    // A review that is selected in addition gets no note that was written for others.
+    press_key(driver, Key::Escape).await?;
+    tick(driver, &table).click().await?;
+    wait_for_text(driver, "3 selected").await;
+    button(driver, "Review and decide…").click().await?;
+    wait_for_text(driver, "The note does not go with 1 review that was selected after you wrote it.").await;
+    browser.is_readable("selected-note", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    button(driver, "Approve all that are shown").click().await?;
+    wait_until_chosen(driver, 3).await;
+    button(driver, "Send 3 decisions").click().await?;
+    wait_for_text(driver, "3 accepted").await;
+    for (review, note) in [(&lamp, Some("Read together")), (&chair, Some("Read together")), (&table, None)] {
+        let decided = ana.review(review.id).await.expect("it").decisions;
+        assert_eq!(decided[0].comment.as_deref(), note, "{}", review.title);
+    }
     browser.quit().await;
     Ok(())
 }

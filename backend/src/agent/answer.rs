@@ -25,7 +25,6 @@ pub(super) enum AnswerFault {
     Failed {
         /// The server's name for the failure; may be empty.
         kind: String,
-        /// The server's message.
         message: String,
     },
     /// The model declines to answer. The explanation may be empty.
@@ -75,7 +74,6 @@ impl<'a> AnswerBuilder<'a> {
         Self { on_text, text, refusal, stopped: None, calls, size: 0, used, end }
     }
 
-    /// Appends a piece of text.
     pub(super) fn say(&mut self, text: &str) -> Result<(), AnswerFault> {
         if text.is_empty() {
             return Ok(());

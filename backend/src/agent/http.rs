@@ -17,7 +17,7 @@ use super::frames::{Frames, broken_off};
 use super::ollama::Ollama;
 use super::openai::OpenAi;
 use super::wire::{self, Wire};
-use super::{Error, Model, OnText, Options, failed};
+use super::{Error, Model, ModelOptions, OnText, failed};
 use crate::engine::{ModelAnswer, ModelRequest, ModelUsage, TaskFailure};
 use crate::http_client::{self, retry_after};
 use crate::limits::{LONG_INTEGER, MAX_BYTES};
@@ -40,7 +40,7 @@ const LASTING: [&str; 6] =
 /// The client for models over HTTP.
 pub struct HttpModels {
     client: Client,
-    options: Options,
+    options: ModelOptions,
 }
 
 /// The address and the protocol of a model's server.
@@ -52,7 +52,7 @@ struct ModelEndpoint {
 
 impl HttpModels {
     /// Creates the client with these settings.
-    pub fn new(options: Options) -> Result<Self, Error> {
+    pub fn new(options: ModelOptions) -> Result<Self, Error> {
         let client = http_client::builder().connect_timeout(CONNECT).build();
         Ok(Self { client: client.map_err(|error| Error::Client(error.to_string()))?, options })
     }

@@ -40,7 +40,7 @@ pub trait Model: Send + Sync {
 
 /// The addresses and keys of models, which are never in a flow.
 #[derive(Clone)]
-pub struct Options {
+pub struct ModelOptions {
     /// The key of `openai/…` (`OPENAI_API_KEY`).
     pub openai_key: Option<String>,
     /// The address of `openai/…` (`OPENAI_BASE_URL`); default: OpenAI. Any compatible server works.
@@ -60,7 +60,7 @@ pub struct Options {
     pub demo_pause: Duration,
 }
 
-impl Default for Options {
+impl Default for ModelOptions {
     fn default() -> Self {
         Self {
             openai_key: None,
@@ -75,7 +75,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl ModelOptions {
     /// Reads the settings from the environment; an empty variable counts as unset.
     pub fn from_env(variable: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
@@ -109,7 +109,7 @@ pub struct Models {
 
 impl Models {
     /// Creates the models of these settings.
-    pub fn new(options: Options) -> Result<Self, Error> {
+    pub fn new(options: ModelOptions) -> Result<Self, Error> {
         Ok(Self { demo: Demo::new(options.demo_pause), over_http: HttpModels::new(options)? })
     }
 }

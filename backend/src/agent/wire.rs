@@ -16,7 +16,6 @@ pub(super) trait Wire: Send + Sync {
     /// Builds the body of a request. `model` is the name that the server knows.
     fn body(&self, request: &ModelRequest, model: &str) -> Value;
 
-    /// Adds a frame to the answer.
     fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault>;
 }
 

@@ -9,7 +9,6 @@ use shared::id::FlowId;
 use crate::flow::{self, Here, Library, ParsedFlow, Reach, calls};
 use crate::store::{self, Change, NewFlow, Operation, Store};
 
-/// A flow file that has been read.
 struct FlowFile {
     name: String,
     source: String,

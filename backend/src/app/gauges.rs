@@ -35,9 +35,7 @@ pub fn count_rows(store: Store) -> BackgroundTask {
             sleep(ROWS.max(begun.elapsed() * REST)).await;
         }
     };
-    background.start("row count", |stop| async move {
-        stop.run_until_cancelled(work).await;
-    })
+    background.run("row count", work)
 }
 
 /// Counts pending reviews after commits.

@@ -37,7 +37,7 @@ fn entry(kind: EntryKind, run: Option<RunId>, review: Option<&Review>, actor: Op
         _ => shared::JsonMap::new(),
     };
     let (run_id, review_id) = (run, review.map(|review| review.id));
-    let event = Event { kind, at: Timestamp(0), run_id, review_id, actor: actor.cloned(), data };
+    let event = Event { kind, at: Timestamp(0), run_id, review_id, actor: actor.cloned(), token: None, data };
     Entry { cursor: Cursor("1".to_owned()), sealed: None, event }
 }
 

@@ -36,13 +36,13 @@ use crate::http::{self, AppState, Edge, Outside};
 use crate::live::{self, LiveState};
 use crate::notify::{self, Notifier};
 use crate::server::Limits;
-use crate::store::{self, Store};
+use crate::store::{self, Store, StoreOptions};
 
 pub use crate::server::Server;
 pub use flows::{files as flow_files, load as load_flows};
 pub use runner::{Runner, RunnerOptions};
 use wiring::Sockets;
-pub use wiring::{flow_env, models, notified_url, reach, secrets, tools, webhooks};
+pub use wiring::{environment, models, notified_url, reach, secrets, tools, webhooks};
 
 /// The number of database connections for reading.
 const READERS: u32 = 8;
@@ -72,7 +72,7 @@ pub fn system_clock() -> SharedClock {
 /// Opens the database for reading, for commands that need no more.
 pub async fn open_to_read(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
     let row_keys = SealKey::find(&storage.seal_key).map(|key| key.row_keys());
-    Store::open(store::Options { access: store::OpenMode::Read, row_keys, ..options(storage, clock) }).await
+    Store::open(StoreOptions { access: store::OpenMode::Read, row_keys, ..options(storage, clock) }).await
 }
 
 /// Opens the database for writing, with the key of its audit log.
@@ -81,21 +81,25 @@ pub async fn open_to_write(storage: &Storage, clock: SharedClock) -> anyhow::Res
 }
 
 /// Opens a database with the key of its audit log, and registers the key.
-pub async fn open_record(path: &Path, options: store::Options) -> anyhow::Result<(Store, SealKey, Trusted)> {
+pub async fn open_record(path: &Path, options: StoreOptions) -> anyhow::Result<(Store, SealKey, Trusted)> {
     let (key, trusted) = SealKey::open(path, &*options.clock)?;
-    let store = Store::open(store::Options { row_keys: Some(key.row_keys()), ..options }).await?;
+    let store = Store::open(StoreOptions { row_keys: Some(key.row_keys()), ..options }).await?;
     audit::register(&store, &key, &trusted).await?;
     Ok((store, key, trusted))
 }
 
-fn options(storage: &Storage, clock: SharedClock) -> store::Options {
-    store::Options { readers: READERS, env: flow_env(), ..store::Options::new(storage.database.clone(), clock) }
+fn options(storage: &Storage, clock: SharedClock) -> StoreOptions {
+    StoreOptions { readers: READERS, environment: environment(), ..StoreOptions::new(storage.database.clone(), clock) }
 }
 
 impl App {
     /// Starts everything. It binds the address first, so that a second server fails before anything is written.
     pub async fn start(settings: Settings, admin_password: Option<String>) -> anyhow::Result<Self> {
-        let Settings { listen: address, storage, demo, file: settings } = settings;
+        let Settings { listen: address, storage, demo, file: mut settings } = settings;
+        if demo {
+            // Its users have no passwords to confirm with.
+            settings.logins.confirm_after = settings.logins.session_life;
+        }
         let metrics = wiring::metrics()?;
         let listener = listen(address).await?;
         let address = listener.local_addr().map_err(|error| cannot_listen(address, &error))?;
@@ -104,7 +108,7 @@ impl App {
         let kept = HeadFile::at(storage.seal_head.clone());
         kept.check()?;
         let longest_grant = settings.longest_grant();
-        let options = store::Options { longest_grant, ..options(&storage, clock.clone()) };
+        let options = StoreOptions { longest_grant, ..options(&storage, clock.clone()) };
         let (store, seal_key, trusted) = open_record(&storage.seal_key, options).await?;
         let gauges = [
             wiring::sum_up(metrics.clone(), store.background()),

@@ -54,10 +54,7 @@ pub fn start(store: Store) -> (Arc<dyn Observe>, BackgroundTask) {
             }
         }
     };
-    let task = background.start("recount", |stop| async move {
-        stop.run_until_cancelled(work).await;
-    });
-    (Arc::new(Watch(changed)), task)
+    (Arc::new(Watch(changed)), background.run("recount", work))
 }
 
 struct Watch(Arc<Notify>);
@@ -83,7 +80,6 @@ enum RecountError {
     Write(#[from] CommitError),
 }
 
-/// The recheck of reviews.
 struct Recounts {
     store: Store,
     /// Reviews whose runs cannot be changed, for example because this server cannot read them. They are not tried again

@@ -10,11 +10,11 @@ use crate::clock::SharedClock;
 use crate::config::{self, SettingsFile};
 use crate::flow::guardrail::GuardrailPrograms;
 use crate::handler::Programs;
-use crate::live::{self, Hub, Observe};
+use crate::live::{Hub, HubHandle, HubOptions, Observe};
 use crate::store::{self, Store};
 use crate::token_stream::Streams;
 use crate::tool::Tool;
-use crate::worker;
+use crate::worker::{self, WorkerOptions};
 
 use super::{recount, wiring};
 
@@ -64,7 +64,7 @@ pub struct Runner {
     /// Authenticates callers.
     pub authenticator: Authenticator,
     /// The hub, which tails the log.
-    pub hub: live::HubHandle,
+    pub hub: HubHandle,
     worker: BackgroundTask,
     recount: BackgroundTask,
     tools: Arc<dyn Tool>,
@@ -77,13 +77,13 @@ impl Runner {
         let streams = Streams::default();
         store.relay(streams.clone());
         let authenticator = Authenticator::new(store.clone(), clock.clone()).with(logins).with_provider(provider);
-        let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
+        let mut hub = HubOptions::new(store.clone(), clock.clone(), streams.clone());
         hub.observers.push(Arc::new(wiring::ForgetRights(authenticator.clone())));
         let (rights, recount) = recount::start(store.clone());
         hub.observers.push(rights);
         hub.observers.extend(observers);
         let hub = Hub::run(hub).await?;
-        let mut worker = worker::Options::new(store.clone(), models, Arc::clone(&tools), streams, clock.clone());
+        let mut worker = WorkerOptions::new(store.clone(), models, Arc::clone(&tools), streams, clock.clone());
         worker.slots = slots;
         let guardrails: Arc<dyn GuardrailPrograms> = programs.clone();
         store.ask_guardrails_by(guardrails);

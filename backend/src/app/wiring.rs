@@ -9,26 +9,25 @@ use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use axum::http::HeaderMap;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use shared::JsonMap;
 use shared::error::{Code, Problem};
 use shared::log::Entry;
 use tokio_util::sync::CancellationToken;
 
 use super::masked::Masked;
-use crate::agent::{self, Models, Prices};
+use crate::agent::{self, ModelOptions, Models, Prices};
 use crate::auth::{Authenticator, digest, oidc};
 use crate::background::{Background, BackgroundTask};
 use crate::clock::SharedClock;
 use crate::config::SettingsFile;
-use crate::flow::Reach;
-use crate::handler::{self, CallbackUrl, Webhooks};
+use crate::flow::{Environment, Reach};
+use crate::handler::{CallbackUrl, WebhookOptions, Webhooks};
 use crate::http::{Edge, origin_allowed};
 use crate::live::{Authenticate, Observe};
-use crate::notify;
+use crate::notify::{NotificationSecrets, NotifierOptions};
 use crate::rate_limit::Budgets;
 use crate::standard_webhooks::{self, SigningKeys};
 use crate::store::{Actor, Store};
-use crate::tool::{self, SecretSettings, Secrets, Tools};
+use crate::tool::{self, SecretSettings, Secrets, ToolOptions, Tools};
 
 /// The interval at which measurements are summed up.
 const SUM_UP: Duration = Duration::from_secs(5);
@@ -53,9 +52,7 @@ pub fn sum_up(metrics: PrometheusHandle, background: &Background) -> BackgroundT
             metrics.run_upkeep();
         }
     };
-    background.start("metrics", |stop| async move {
-        stop.run_until_cancelled(work).await;
-    })
+    background.run("metrics", work)
 }
 
 /// Returns the SHA-256 of the token with which programs may read `/metrics`. `None` if no token is set.
@@ -74,14 +71,14 @@ pub fn secrets(settings: &BTreeMap<String, SecretSettings>) -> Secrets {
 
 /// Creates the models from the settings and the environment.
 pub fn models(prices: &Prices, secrets: Secrets) -> Result<Masked, agent::Error> {
-    let options = agent::Options::from_env(|name| std::env::var(name).ok());
-    Ok(Masked { models: Models::new(agent::Options { prices: prices.clone(), ..options })?, secrets })
+    let options = ModelOptions::from_env(|name| std::env::var(name).ok());
+    Ok(Masked { models: Models::new(ModelOptions { prices: prices.clone(), ..options })?, secrets })
 }
 
 /// Creates the tools from the settings.
 pub fn tools(settings: &SettingsFile, secrets: Secrets) -> Result<Tools, tool::Error> {
     let (allowed_hosts, mcp) = (settings.tools.allowed_hosts.clone(), settings.mcp.clone());
-    Tools::new(tool::Options { allowed_hosts, mcp, secrets })
+    Tools::new(ToolOptions { allowed_hosts, mcp, secrets })
 }
 
 /// Reads the secret that signs requests to webhooks of handlers and guardrails.
@@ -102,7 +99,7 @@ pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: Sh
     if secrets.is_some() && keys.is_none() {
         tracing::error!("COUNTERSIGN_HANDLER_SECRET is not {}: no webhook is called", standard_webhooks::SECRET);
     }
-    let options = handler::Options { allowed_hosts: allowed_hosts.to_vec(), keys, server, clock };
+    let options = WebhookOptions { allowed_hosts: allowed_hosts.to_vec(), keys, server, clock };
     Webhooks::new(options).map_err(|error| no_client(&error))
 }
 
@@ -130,10 +127,10 @@ pub fn notified_url(settings: &SettingsFile, address: SocketAddr) -> String {
 }
 
 /// Returns the options of notifications, from the settings and the environment.
-pub fn notifier(settings: &SettingsFile, address: SocketAddr, store: Store, clock: SharedClock) -> notify::Options {
+pub fn notifier(settings: &SettingsFile, address: SocketAddr, store: Store, clock: SharedClock) -> NotifierOptions {
     let url = notified_url(settings, address);
-    let secrets = notify::NotificationSecrets::from_env(std::env::vars());
-    notify::Options::new(store, clock, settings.notifications.clone(), secrets, url)
+    let secrets = NotificationSecrets::from_env(std::env::vars());
+    NotifierOptions::new(store, clock, settings.notifications.clone(), secrets, url)
 }
 
 /// Returns the URL at which browsers reach the console.
@@ -150,14 +147,14 @@ pub fn provider(
     settings.oidc.clone().map(|oidc| oidc.check(&public, |name| std::env::var(name).ok())).transpose()
 }
 
-/// Returns the value of `env` in flows: the variables `COUNTERSIGN_ENV_NAME`, without the prefix.
-pub fn flow_env() -> Arc<JsonMap> {
-    let variables = std::env::vars();
-    Arc::new(
-        variables
-            .filter_map(|(name, value)| Some((name.strip_prefix("COUNTERSIGN_ENV_")?.to_owned(), value.into())))
-            .collect(),
-    )
+/// Returns what flows use of the environment: as `env`, the variables `COUNTERSIGN_ENV_NAME`, without the prefix; and
+/// the values of secrets, to find them.
+pub fn environment() -> Arc<Environment> {
+    let env = std::env::vars()
+        .filter_map(|(name, value)| Some((name.strip_prefix("COUNTERSIGN_ENV_")?.to_owned(), value.into())))
+        .collect();
+    let secrets = Secrets::from_env(std::env::vars(), &BTreeMap::new()).masker();
+    Arc::new(Environment { env, secrets })
 }
 
 /// Empties the cache of the authenticator whenever the log reports that rights have changed.

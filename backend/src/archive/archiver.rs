@@ -132,9 +132,7 @@ impl Archiver {
                 tokio::time::sleep(EVERY).await;
             }
         };
-        background.start("archiver", |stop| async move {
-            stop.run_until_cancelled(work).await;
-        })
+        background.run("archiver", work)
     }
 
     /// Archives and removes all runs that are old enough. Returns their number, 0 while another process archives.

@@ -21,7 +21,7 @@ use crate::store::{self, Form, Store, StoredSeal};
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// CSV for spreadsheets: a row for each entry, with its data as JSON in the last column.
+    /// CSV for spreadsheets: a row for each entry, with its data as JSON.
     Csv,
     /// JSON lines for programs: whole entries, as the API shows them.
     JsonLines,
@@ -90,7 +90,7 @@ impl Format {
     /// Returns the text before the first entry.
     pub fn head(self) -> &'static str {
         match self {
-            Self::Csv => "cursor,at,kind,actor,run_id,review_id,data\r\n",
+            Self::Csv => "cursor,at,kind,actor,run_id,review_id,data,token\r\n",
             Self::JsonLines => "",
         }
     }
@@ -109,7 +109,6 @@ pub(super) struct Before {
     pub seal: Option<Carried>,
 }
 
-/// A seal in an export.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Carried {
@@ -133,7 +132,6 @@ pub struct Export {
     format: Format,
     /// Whether it is filtered.
     part: bool,
-    /// The query of the next page.
     query: AuditQuery,
     /// The newest seal when the export began. Later seals are ignored, since the file would have only some of their
     /// entries.
@@ -235,6 +233,8 @@ fn csv_row(entry: &Entry) -> Result<String, ExportError> {
         text(event.run_id.map(|id| id.to_string())),
         text(event.review_id.map(|id| id.to_string())),
         serde_json::to_string(&event.data)?,
+        // Last, for programs that know the columns by their numbers.
+        text(event.token.map(|token| token.to_string())),
     ];
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     writer.write_record(cells.into_iter().map(harmless)).map_err(|error| ExportError::Csv(error.to_string()))?;
@@ -257,15 +257,17 @@ mod tests {
     fn a_row_of_a_spreadsheet_is_never_a_formula() {
         let entry: Entry = serde_json::from_value(json!({
             "cursor": "=1+1", "kind": "user.created", "at": "2026-01-02T03:04:05Z", "actor": "ana",
+            "token": "01900000-0000-7000-8000-000000000001",
             "data": { "username": "=cmd|' /C calc'!A0", "note": "a \"quote\", and\na line" }
         }))
         .unwrap();
         let text = format!("{}{}", Format::Csv.head(), csv_row(&entry).unwrap());
         let mut reader = csv::Reader::from_reader(text.as_bytes());
-        assert_eq!(reader.headers().unwrap().len(), 7);
+        assert_eq!(reader.headers().unwrap().len(), 8);
         let row = reader.records().next().unwrap().unwrap();
         assert_eq!(&row[0], "'=1+1");
         assert_eq!(&row[3], "ana");
         assert!(row[6].starts_with('{'), "{row:?}");
+        assert_eq!(&row[7], "01900000-0000-7000-8000-000000000001", "a program did it");
     }
 }

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use shared::time::Timestamp;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::head_file::HeadError;
@@ -17,13 +18,16 @@ use super::seals::Seals;
 use super::verify::ROWS;
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
-use crate::store::{self, Authenticity, CommitFollower, Resume, Store};
+use crate::store::{self, Authenticity, CommitFollower, Commits, Resume, Store};
 
 /// The maximum number of entries in a seal, which only the entries of its last row may exceed.
 const MOST: usize = 512;
-/// If more entries wait than one seal holds, the rest as a multiple of the working time, since running flows matters
-/// more. It is at most [`LONGEST_REST`].
+/// If more entries wait than one seal holds, and others commit, the rest as a multiple of the working time, since
+/// running flows matters more. It is at most [`LONGEST_REST`].
 const REST: u32 = 19;
+/// After this many full seals in a row, the sealer is far behind, and rests only as long as it works: entries that are
+/// not sealed can be neither archived nor erased.
+const FAR_BEHIND: u32 = 40;
 const LONGEST_REST: Duration = Duration::from_secs(2);
 /// How old another server's last seal must be before this server takes over.
 const TAKEOVER_AFTER: Duration = Duration::from_secs(6);
@@ -44,7 +48,6 @@ pub enum SealError {
     Broken(String),
 }
 
-/// The outcome of an attempt to seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sealed {
     /// Everything is sealed.
@@ -67,6 +70,9 @@ pub struct Sealer {
     seen: (Option<u64>, Duration),
     /// The time at which the head was last logged.
     told: Timestamp,
+    commits: watch::Receiver<Commits>,
+    /// How many seals in a row left entries for the next one.
+    full: u32,
 }
 
 impl CommitFollower for Sealer {
@@ -79,12 +85,15 @@ impl CommitFollower for Sealer {
     const AFTER_FAILURE: Duration = Duration::from_secs(30);
 
     async fn advance(&mut self) -> Result<Resume, SealError> {
+        self.commits.mark_unchanged();
         let begun = Instant::now();
         let sealed = self.seal().await;
         Self::measure(&sealed);
-        Ok(match sealed? {
+        let sealed = sealed?;
+        self.full = if sealed == Sealed::Some { self.full.saturating_add(1) } else { 0 };
+        Ok(match sealed {
             Sealed::All => Resume::OnCommit,
-            Sealed::Some => Resume::After((begun.elapsed() * REST).min(LONGEST_REST)),
+            Sealed::Some => Resume::After(self.rest(begun.elapsed())),
             Sealed::Elsewhere => Resume::After(TAKEOVER_AFTER),
         })
     }
@@ -93,7 +102,15 @@ impl CommitFollower for Sealer {
 impl Sealer {
     /// Creates a sealer that signs with this key.
     pub fn new(store: Store, key: SealKey, seals: Seals, clock: SharedClock) -> Self {
-        Self { store, key, seals, clock, mine: None, seen: (None, Duration::ZERO), told: Timestamp::default() }
+        let (commits, seen, told) = (store.commits(), (None, Duration::ZERO), Timestamp::default());
+        Self { store, key, seals, clock, mine: None, seen, told, commits, full: 0 }
+    }
+
+    /// Returns how long to rest after this much work, if more entries wait.
+    fn rest(&self, worked: Duration) -> Duration {
+        let busy = self.commits.has_changed().unwrap_or(true);
+        let rest = if busy && self.full < FAR_BEHIND { REST } else { u32::from(busy) };
+        (worked * rest).min(LONGEST_REST)
     }
 
     /// Starts sealing in the background.

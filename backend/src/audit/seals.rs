@@ -55,7 +55,6 @@ impl Seals {
         self.kept.as_ref().map_or(Ok(None), HeadFile::read)
     }
 
-    /// Stores a newer head.
     pub(super) async fn keep(&self, head: Head) -> Result<(), HeadError> {
         let Some(file) = self.kept.clone() else { return Ok(()) };
         // On a thread for blocking work, since it waits for the disk.

@@ -59,7 +59,6 @@ impl Found {
         Self { hash: [0; 32], cursor, row: 0, run_id: None, mac: Authenticity::Unchecked, told: Err(why) }
     }
 
-    /// Returns the entries of a row.
     fn of_row(row: RecordRow) -> Vec<Self> {
         let RecordRow { row, number, run_id, mac, entries } = row;
         match entries {

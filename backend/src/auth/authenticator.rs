@@ -14,10 +14,11 @@ use shared::time::Timestamp;
 
 use super::oidc::Provider;
 use super::rate_limit::LoginLimits;
+use super::uses::Uses;
 use super::{LoginPolicy, Passwords, digest};
 use crate::clock::SharedClock;
 use crate::problem::of_store;
-use crate::store::{Actor, Credential, CredentialKind, Store};
+use crate::store::{Actor, Credential, CredentialKind, CredentialUse, Store};
 
 /// The session cookie over http.
 pub const SESSION_COOKIE: &str = "countersign_session";
@@ -29,7 +30,7 @@ pub const SECURE_SESSION_COOKIE: &str = "__Host-countersign_session";
 /// delay of changes by other processes.
 const CACHE_LIFETIME: Duration = Duration::from_secs(2);
 const CACHED: usize = 10_000;
-/// The minimum interval between updates of a session's last use.
+/// The minimum interval between updates of the last use of a session or token.
 const NOTED: Duration = Duration::from_mins(5);
 
 /// The authenticated caller.
@@ -43,6 +44,8 @@ pub struct Identity {
     pub kind: CredentialKind,
     /// The end of the credential; `None`: it does not expire.
     pub expires_at: Option<Timestamp>,
+    /// When the owner of the session last proved who they are: by logging in, or by confirming it.
+    pub proven_at: Timestamp,
     /// The time up to which these rights apply if nobody changes them: the credential expires, or a period as someone's
     /// deputy begins or ends. `None` if there is no such time.
     pub rights_until: Option<Timestamp>,
@@ -83,6 +86,7 @@ pub struct Authenticator {
     pub(super) provider: Option<Arc<Provider>>,
     passwords: Passwords,
     cache: Arc<Mutex<Cache>>,
+    uses: Uses,
 }
 
 #[derive(Default)]
@@ -97,7 +101,7 @@ impl Authenticator {
     pub fn new(store: Store, clock: SharedClock) -> Self {
         let passwords = Passwords::new(clock.clone());
         let (limit, policy) = (Arc::new(LoginLimits::new()), LoginPolicy::default());
-        Self { store, clock, passwords, limit, policy, provider: None, cache: Arc::default() }
+        Self { store, clock, passwords, limit, policy, provider: None, cache: Arc::default(), uses: Uses::default() }
     }
 
     /// Replaces the policy.
@@ -172,19 +176,15 @@ impl Authenticator {
         self.find(digest).await.map(|(identity, _)| identity)
     }
 
-    /// Extends a session that is used, every few minutes. Sockets alone do not extend it.
+    /// Notes the use of a session or token every few minutes, which extends a session. Sockets alone do not count.
     fn note_use(&self, credential: &Credential, digest: [u8; 32], now: Timestamp) {
-        let since = credential.last_used_at.unwrap_or(credential.created_at);
-        if credential.kind != CredentialKind::Session || now.since(since) < NOTED.min(self.policy.session_idle / 10) {
+        let is_session = credential.kind == CredentialKind::Session;
+        let interval = if is_session { NOTED.min(self.policy.session_idle / 10) } else { NOTED };
+        if credential.last_used_at.is_some_and(|since| now.since(since) < interval) {
             return;
         }
-        let until = self.policy.session_until(credential.created_at, now);
-        let store = self.store.clone();
-        tokio::spawn(async move {
-            if let Err(error) = store.session_used(&digest, now, until).await {
-                tracing::warn!(%error, "the last use of a session could not be stored");
-            }
-        });
+        let until = is_session.then(|| self.policy.session_until(credential.created_at, now));
+        self.uses.note(&self.store, digest, CredentialUse { at: now, until });
     }
 
     async fn find(&self, digest: [u8; 32]) -> Result<(Identity, Credential), Problem> {
@@ -196,6 +196,13 @@ impl Authenticator {
                 person.user.active && lets_in && !credential.is_over(now)
             })
             .ok_or_else(ended)?;
+        let lapses_at = if credential.kind == CredentialKind::Token { self.policy.tokens_until(&person) } else { None };
+        if lapses_at.is_some_and(|at| at <= now) {
+            return Err(Problem::new(Code::Unauthenticated).detail(
+                "the owner of this token has not signed in with the identity provider for too long; once they sign in \
+                 again, it works again",
+            ));
+        }
         let mut principal = person.principal(Some(&credential));
         let (mut rights_until, mut deputy_of) = (None, BTreeSet::new());
         // Only sessions have rights of deputies: a token has a right only through a role that it names.
@@ -203,12 +210,21 @@ impl Authenticator {
             let standing = self.store.standing(&person).await.map_err(|error| of_store(&error))?;
             (principal.stands_for, rights_until, deputy_of) = (standing.stands_for, standing.until, standing.deputy_of);
         }
-        let expires_at = credential.expires_at;
+        let expires_at = credential.expires_at.into_iter().chain(lapses_at).min();
+        let proven_at = credential.proven_at();
         let rights_until = rights_until.into_iter().chain(expires_at).min();
         let factor_missing = !principal.token && self.policy.lacks_factor(&person);
         let kind = credential.kind;
-        let identity =
-            Identity { principal, credential: digest, kind, expires_at, rights_until, deputy_of, factor_missing };
+        let identity = Identity {
+            principal,
+            credential: digest,
+            kind,
+            expires_at,
+            proven_at,
+            rights_until,
+            deputy_of,
+            factor_missing,
+        };
         Ok((identity, credential))
     }
 

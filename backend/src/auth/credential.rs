@@ -37,6 +37,7 @@ pub(super) fn with_digest(
         expires_at: Some(now.after(life)),
         last_used_at: None,
         client: None,
+        confirmed_at: None,
     };
     NewCredential { digest, credential }
 }

@@ -2,14 +2,13 @@
 //! turns, so that many attempts of one delay mainly each other, and anyone else by at most one attempt per other line.
 //! The /64 networks of one site take turns among themselves first: whoever has a /48 has 65,536 of them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Error;
 use crate::client_address::Network;
+use crate::waiting_lines::{Turn, WaitingLines};
 
 /// The number of concurrent hashes. Each takes 19 MiB and some tens of milliseconds of a core.
 const AT_ONCE: usize = 2;
@@ -41,88 +40,39 @@ impl Origin {
     }
 }
 
-/// The queue for hashing passwords.
+/// The queue for hashing passwords. Only the first attempt of each origin competes with those of others.
 pub(super) struct HashingQueue {
     free: Arc<Semaphore>,
-    lines: Mutex<HashMap<Origin, Arc<Line>>>,
-}
-
-/// The attempts of one origin. Only the first of them competes with those of others.
-struct Line {
-    room: Arc<Semaphore>,
-    first: Arc<Semaphore>,
+    lines: WaitingLines<Origin>,
 }
 
 /// Permission to hash. It goes where the work is done, so that a caller who hangs up does not let the next one begin
 /// earlier.
-pub(super) struct Turn {
+pub(super) struct HashingTurn {
     _free: OwnedSemaphorePermit,
-    _places: Vec<Place>,
-}
-
-/// A place in a line, and at its head. An empty line is removed.
-struct Place {
-    _first: OwnedSemaphorePermit,
-    _room: OwnedSemaphorePermit,
-    _stand: Stand,
-}
-
-/// Keeps a line in the queue.
-struct Stand {
-    queue: Arc<HashingQueue>,
-    origin: Origin,
-    line: Option<Arc<Line>>,
+    _in_lines: Vec<Turn<Origin>>,
 }
 
 impl HashingQueue {
     pub(super) fn new() -> Self {
-        Self { free: Arc::new(Semaphore::new(AT_ONCE)), lines: Mutex::default() }
+        Self { free: Arc::new(Semaphore::new(AT_ONCE)), lines: WaitingLines::default() }
     }
 
     /// Waits for the turn of `origin`, which is `None` for the server itself.
-    pub(super) async fn turn(self: &Arc<Self>, origin: Option<Origin>) -> Result<Turn, Error> {
-        let mut places = Vec::new();
+    pub(super) async fn turn(&self, origin: Option<Origin>) -> Result<HashingTurn, Error> {
+        let mut in_lines = Vec::new();
         for origin in origin.into_iter().flat_map(Origin::lines) {
-            places.push(self.place(origin).await?);
+            let places = match origin {
+                Origin::Network(_) => PLACES_OF_NETWORK,
+                Origin::Site(_) => PLACES_OF_SITE,
+                Origin::Person(_) => PLACES_OF_PERSON,
+            };
+            let turn = self.lines.turn(origin, places, 1).await;
+            in_lines.push(turn.ok_or(Error::TooManyAttempts { retry_after: 1 })?);
         }
-        let free = Arc::clone(&self.free).acquire_owned().await.map_err(|error| closed(&error))?;
-        Ok(Turn { _free: free, _places: places })
+        let free = Arc::clone(&self.free).acquire_owned().await.map_err(|error| Error::Hash(error.to_string()))?;
+        Ok(HashingTurn { _free: free, _in_lines: in_lines })
     }
-
-    /// Waits for the head of a line.
-    async fn place(self: &Arc<Self>, origin: Origin) -> Result<Place, Error> {
-        let line = self.line(&origin);
-        let (room, first) = (Arc::clone(&line.room), Arc::clone(&line.first));
-        let stand = Stand { queue: Arc::clone(self), origin, line: Some(line) };
-        let room = room.try_acquire_owned().map_err(|_| Error::TooManyAttempts { retry_after: 1 })?;
-        let first = first.acquire_owned().await.map_err(|error| closed(&error))?;
-        Ok(Place { _first: first, _room: room, _stand: stand })
-    }
-
-    fn line(&self, origin: &Origin) -> Arc<Line> {
-        let places = match origin {
-            Origin::Network(_) => PLACES_OF_NETWORK,
-            Origin::Site(_) => PLACES_OF_SITE,
-            Origin::Person(_) => PLACES_OF_PERSON,
-        };
-        let line = || Line { room: Arc::new(Semaphore::new(places)), first: Arc::new(Semaphore::new(1)) };
-        let mut lines = self.lines.lock();
-        Arc::clone(lines.entry(origin.clone()).or_insert_with(|| Arc::new(line())))
-    }
-}
-
-impl Drop for Stand {
-    fn drop(&mut self) {
-        let mut lines = self.queue.lines.lock();
-        self.line = None;
-        if lines.get(&self.origin).is_some_and(|line| Arc::strong_count(line) == 1) {
-            lines.remove(&self.origin);
-        }
-    }
-}
-
-fn closed(error: &tokio::sync::AcquireError) -> Error {
-    Error::Hash(error.to_string())
 }
 
 #[cfg(test)]
@@ -165,7 +115,7 @@ mod tests {
         }
         let place = whose.iter().position(|who| *who == one).unwrap();
         assert!(place <= 2, "{place}");
-        assert!(queue.lines.lock().is_empty());
+        assert_eq!(queue.lines.count(), 0);
     }
 
     #[tokio::test]

@@ -17,6 +17,7 @@ mod secret;
 mod self_service;
 mod single_sign_on;
 mod user_setup;
+mod uses;
 
 use shared::error::{Mistake, Problem};
 

@@ -76,7 +76,7 @@ impl Passwords {
     pub(super) async fn replace<F>(
         &self,
         origin: Origin,
-        NewPassword { current, new }: NewPassword,
+        NewPassword { current, new, .. }: NewPassword,
         phc: String,
         known: Vec<String>,
         may: F,

@@ -20,6 +20,13 @@ pub struct LoginPolicy {
     /// The maximum lifetime of a token, and the default of new ones; `None`: no limit.
     #[serde(deserialize_with = "span_or_none")]
     pub token_life: Option<Duration>,
+    /// How long the tokens of people who sign in with the identity provider work after their last sign-in there. The
+    /// server is not told who was disabled there.
+    #[serde(deserialize_with = "span")]
+    pub token_sign_in: Duration,
+    /// How recent a login or a confirmation must be for what lets others in: tokens, deputies, addresses.
+    #[serde(deserialize_with = "span")]
+    pub confirm_after: Duration,
     /// Who must have a second factor.
     pub second_factor: RequiredFor,
 }
@@ -30,6 +37,8 @@ impl Default for LoginPolicy {
             session_idle: Duration::from_hours(24),
             session_life: Duration::from_hours(14 * 24),
             token_life: None,
+            token_sign_in: Duration::from_hours(30 * 24),
+            confirm_after: Duration::from_mins(10),
             second_factor: RequiredFor::Nobody,
         }
     }
@@ -40,6 +49,13 @@ impl LoginPolicy {
     pub fn lacks_factor(&self, person: &UserRecord) -> bool {
         let has_factor = person.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
         !has_factor && self.second_factor.includes(person)
+    }
+
+    /// Returns when the tokens of this person lapse unless they sign in with the identity provider before that. `None`
+    /// for people who do not sign in there.
+    pub fn tokens_until(&self, person: &UserRecord) -> Option<Timestamp> {
+        let signed_in = person.signed_in_at.unwrap_or(person.user.created_at);
+        person.account.as_ref().map(|_| signed_in.after(self.token_sign_in))
     }
 
     /// Returns the end of a session that is used at `now`.

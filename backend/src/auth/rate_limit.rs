@@ -90,7 +90,6 @@ impl LoginLimits {
         self.of(key).take(key, uptime).map_err(|retry_after| Error::TooManyAttempts { retry_after })
     }
 
-    /// Counts an attempt for each key.
     pub(super) fn count(&self, keys: &[AttemptKey], uptime: Duration) {
         for key in keys {
             self.of(key).charge(key, 1, uptime);

@@ -1,22 +1,18 @@
 //! Changes that people make to their own account: their password and their sessions.
 
-use std::time::Duration;
-
 use shared::api::{NewPassword, SessionInfo};
 use shared::error::{Code, Mistake, Problem};
 use shared::id::SessionId;
+use shared::time::Span;
 
 use super::hashing_queue::Origin;
 use super::rate_limit::AttemptKey;
 use super::user_setup::known_of;
 use super::{Authenticator, Error, Identity};
-use crate::store::{Change, Operation, PasswordChange};
-
-/// How long after a login somebody without a password counts as the owner of the account.
-const RECENT: Duration = Duration::from_mins(10);
+use crate::store::{Change, Operation, PasswordChange, UserRecord};
 
 impl Authenticator {
-    /// Replaces the caller's password. All their other sessions, and their links, end.
+    /// Replaces the caller's password. All their other sessions, and their links, end, and their tokens if they say so.
     pub async fn change_password(&self, identity: &Identity, password: NewPassword) -> Result<(), Error> {
         let person = self.person(identity).await?;
         let Some(from) = person.password_hash.clone() else {
@@ -28,27 +24,58 @@ impl Authenticator {
         };
         let may = self.counted(identity)?;
         let origin = Origin::Person(person.user.username.to_string());
+        let end_tokens = password.end_tokens;
         let to = self.passwords().replace(origin, password, from.clone(), known_of(&person.user), may).await?;
-        let change = Box::new(PasswordChange { from, to, keep: identity.credential });
+        let change = Box::new(PasswordChange { from, to, keep: identity.credential, end_tokens });
         let operation = Operation::ChangePassword(change);
         self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
         self.invalidate();
         Ok(())
     }
 
+    /// Confirms a session: for the next minutes it lets its owner do what needs a recent login.
+    pub async fn confirm_session(&self, identity: &Identity, password: String) -> Result<(), Error> {
+        let person = self.person(identity).await?;
+        if person.password_hash.is_none() {
+            return Err(self.unconfirmed(&person));
+        }
+        self.confirm_owner(identity, Some(password)).await?;
+        self.store.session_confirmed(&identity.credential, self.clock.now()).await?;
+        self.invalidate();
+        Ok(())
+    }
+
+    /// Checks that the owner of the account has logged in or confirmed the session within the last minutes. What lets
+    /// others in outlives the session, so a stolen session must not suffice for it.
+    pub async fn check_recent(&self, identity: &Identity) -> Result<(), Error> {
+        if self.is_recent(identity) {
+            return Ok(());
+        }
+        // It may have been confirmed on another server a moment ago.
+        let now = self.look_up(identity.credential).await.map_err(|problem| Error::Problem(Box::new(problem)))?;
+        if self.is_recent(&now) { Ok(()) } else { Err(self.unconfirmed(&self.person(identity).await?)) }
+    }
+
+    fn is_recent(&self, identity: &Identity) -> bool {
+        self.clock.now().since(identity.proven_at) < self.policy.confirm_after
+    }
+
+    fn unconfirmed(&self, person: &UserRecord) -> Error {
+        let remedy = match (&person.password_hash, &person.account) {
+            (Some(_), _) => "confirm with your password (POST /api/v1/me/confirm), or log in again",
+            (None, Some(_)) => "log in again with the identity provider",
+            (None, None) => "log in again, with a new link (`countersign user link`) or after setting a password",
+        };
+        let within = Span(self.policy.confirm_after);
+        let detail = format!("this needs a login within the last {within}: {remedy}");
+        Error::Problem(Box::new(Problem::new(Code::ConfirmationRequired).detail(detail)))
+    }
+
     /// Checks that the owner of the account is at work, and not just somebody with their session: by their password, or,
     /// if they have none, by a login within the last minutes.
     pub(super) async fn confirm_owner(&self, identity: &Identity, password: Option<String>) -> Result<(), Error> {
         let person = self.person(identity).await?;
-        let Some(phc) = person.password_hash else {
-            let session = self.store.credential(&identity.credential).await?;
-            let now = self.clock.now();
-            if session.is_some_and(|(session, _)| now.since(session.created_at) < RECENT) {
-                return Ok(());
-            }
-            let detail = "log in again first: this needs a login within the last ten minutes";
-            return Err(Error::Problem(Box::new(Problem::new(Code::Forbidden).detail(detail))));
-        };
+        let Some(phc) = person.password_hash else { return self.check_recent(identity).await };
         let wrong = |why| Error::Invalid(vec![Mistake::new("/password", "invalid", why)]);
         let password = password.ok_or_else(|| wrong("your password is required"))?;
         let origin = Origin::Person(person.user.username.to_string());

@@ -66,6 +66,7 @@ impl From<Problem> for Quit {
             | Code::SecondFactorRequired
             | Code::Forbidden
             | Code::SecondFactorMissing
+            | Code::ConfirmationRequired
             | Code::ForeignOrigin => Exit::Forbidden,
             Code::NotFound | Code::RunArchived => Exit::NotFound,
             Code::ReviewResolved
@@ -84,7 +85,8 @@ impl From<Problem> for Quit {
             message.push_str(detail);
         }
         if let Some(resolution) = &problem.resolution {
-            let by: Vec<&str> = resolution.by.iter().map(std::ops::Deref::deref).collect();
+            let decisions = problem.review.as_ref().map(|review| &review.decisions[..]).unwrap_or_default();
+            let by: Vec<String> = resolution.authors(decisions).iter().map(ToString::to_string).collect();
             let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
             let _ = write!(message, ": {}{by}, {}", resolution.outcome.as_str(), resolution.at);
         }

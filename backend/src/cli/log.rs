@@ -83,7 +83,7 @@ fn line(entry: &Entry) -> String {
     let (node, said) = subject(event);
     let (node, said) = (node.map(|node| text::line(&node)), said.map(|said| text::line(&said)));
     let of = event.review_id.map(|id| id.to_string()).or_else(|| event.run_id.map(|id| id.to_string()));
-    let actor = event.actor.as_ref().map(|actor| format!("by {actor}"));
+    let actor = event.author().map(|author| format!("by {author}"));
     let parts = [Some(time(event.at)), Some(format!("{:<18}", event.kind.as_str())), of, node, actor, said];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }

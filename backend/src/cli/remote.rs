@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use shared::client::{Client, HttpRequest, HttpResponse, Transport};
+use shared::client::{ApiRequest, ApiResponse, Client, Transport};
 
 use super::exit::{Exit, Quit};
 use crate::http_client;
@@ -77,7 +77,7 @@ pub struct Http {
 }
 
 impl Transport for Http {
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, String> {
+    async fn send(&self, request: ApiRequest) -> Result<ApiResponse, String> {
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
         let mut builder = self.http.request(method, format!("{}{}", self.base, request.path));
         if let Some((content_type, body)) = request.body {
@@ -94,6 +94,6 @@ impl Transport for Http {
         };
         let response = builder.send().await.map_err(away)?;
         let status = response.status().as_u16();
-        Ok(HttpResponse { status, body: response.text().await.map_err(away)? })
+        Ok(ApiResponse { status, body: response.text().await.map_err(away)? })
     }
 }

@@ -1,11 +1,13 @@
-//! `countersign review …`: lists, shows and decides reviews on a server.
+//! `countersign review …`: lists, shows, decides and reassigns reviews on a server.
 
 mod decide;
+mod reassign;
 
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 use shared::api::ReviewQuery;
+use shared::author::Author;
 use shared::definition::Severity;
 use shared::id::ReviewId;
 use shared::inbox::{Assigned, Due, ReviewOrder};
@@ -36,6 +38,8 @@ pub enum ReviewCommand {
     /// the revision and the digest that were just shown. Use --revision and --digest to pin what you saw earlier: the
     /// decision is refused if the content has changed since.
     Decide(decide::DecideArgs),
+    /// Give a pending review to another person or role; for admins
+    Reassign(reassign::ReassignArgs),
 }
 
 /// The arguments of `countersign review list`.
@@ -142,6 +146,7 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
             }
         }
         ReviewCommand::Decide(args) => decide::run(args).await?,
+        ReviewCommand::Reassign(args) => reassign::run(args).await?,
     }
     Ok(())
 }
@@ -189,13 +194,17 @@ fn render(review: &Review) -> String {
             all.push_str(&text::barred(more));
         }
     }
+    for reassignment in &review.reassignments {
+        let _ = writeln!(all, " {}", text::line(&reassignment.to_string()));
+    }
     for comment in &review.comments {
-        let _ = write!(all, " {} said at {}:\n{}", comment.by, time(comment.at), text::barred(&comment.text));
+        let _ =
+            write!(all, " {} said at {}:\n{}", Author::from(comment), time(comment.at), text::barred(&comment.text));
     }
     for decision in &review.decisions {
         let verdict = text::line(&serde_json::to_string(&decision.verdict).unwrap_or_default());
-        let _ =
-            writeln!(all, " {} decided at {} via {}: {verdict}", decision.by, time(decision.at), decision.via.as_str());
+        let (by, via) = (Author::from(decision), decision.via.as_str());
+        let _ = writeln!(all, " {by} decided at {} via {via}: {verdict}", time(decision.at));
     }
     all + " " + &state(review) + "\n"
 }
@@ -205,7 +214,7 @@ fn state(review: &Review) -> String {
     match &review.resolution {
         None => review.status.as_str().to_owned(),
         Some(resolution) => {
-            let by: Vec<&str> = resolution.by.iter().map(std::ops::Deref::deref).collect();
+            let by: Vec<String> = resolution.authors(&review.decisions).iter().map(ToString::to_string).collect();
             let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
             let reason = resolution.reason.as_ref().map(|reason| format!(": {}", text::line(reason)));
             let reason = reason.unwrap_or_default();

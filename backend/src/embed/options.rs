@@ -31,7 +31,7 @@ use crate::config;
 use crate::flow::Reach;
 use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::Outside;
-use crate::store::{self, Change, CommitError, NewUserRecord, Operation, Store};
+use crate::store::{Change, CommitError, NewUserRecord, Operation, Store, StoreOptions};
 
 /// How many log entries a slow receiver may lag behind.
 const NEWS: usize = 4096;
@@ -222,9 +222,7 @@ impl Options {
         inner.streams.get_or_init(|| runner.hub.streams().clone());
         let listening = runner.hub.listen();
         let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some() || has_deciders);
-        let notifier = inner.store.background().start("questions to reviewers", |stop| async move {
-            stop.run_until_cancelled(Box::pin(notifier.run(heard))).await;
-        });
+        let notifier = inner.store.background().run("questions to reviewers", Box::pin(notifier.run(heard)));
         let server = match listener {
             Some(listener) => {
                 let outside = Outside { reach, callbacks, ..Outside::default() };
@@ -243,9 +241,9 @@ async fn open_store(
     url: String,
     clock: &SharedClock,
 ) -> Result<(Store, Option<CallbackKey>), StartError> {
-    let env = app::flow_env();
+    let environment = app::environment();
     let longest_grant = settings.longest_grant();
-    let options = store::Options { env, longest_grant, ..store::Options::new(url, clock.clone()) };
+    let options = StoreOptions { environment, longest_grant, ..StoreOptions::new(url, clock.clone()) };
     Ok(match &settings.seal_key {
         Some(path) => {
             let (store, key, _) = app::open_record(path, options).await?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use shared::JsonMap;
 use shared::access::Principal;
+use shared::author::Author;
 use shared::error::{FlowCode, RunError};
 use shared::feedback::Feedback;
 use shared::grant::Grant;
@@ -30,7 +31,6 @@ use super::view;
 use crate::clock::{Ids, Moment};
 use crate::flow::{Compiled, EvalError};
 
-/// A transition under construction.
 pub(super) struct Builder<'f> {
     pub(super) flow: &'f Compiled,
     pub(super) now: Timestamp,
@@ -40,8 +40,8 @@ pub(super) struct Builder<'f> {
     pub(super) reviews: BTreeMap<ReviewId, Review>,
     /// The users and their roles; `None` if the flow does not need them.
     pub(super) people: Option<Arc<[Principal]>>,
-    /// Whether the transition depends on `people`.
-    pub(super) people_asked: bool,
+    /// Those of `people` on whom the transition depends; `None` if it depends on nobody.
+    pub(super) consulted: Option<BTreeSet<Username>>,
     /// The newest feedback on agents that receive it.
     pub(super) feedback: Vec<Feedback>,
     /// Whether an agent received feedback in this transition.
@@ -79,7 +79,7 @@ pub(super) struct Builder<'f> {
 /// show the same revision of the run, and folds ignore what is not newer than what they have.
 struct Emitted {
     review_id: Option<ReviewId>,
-    actor: Option<Username>,
+    by: Option<Author>,
     /// Builds what the entry says, given the run after the transition.
     data: Box<dyn FnOnce(&RunSummary) -> EventData>,
 }
@@ -94,7 +94,7 @@ impl<'f> Builder<'f> {
             state,
             reviews: BTreeMap::new(),
             people: None,
-            people_asked: false,
+            consulted: None,
             feedback: Vec::new(),
             feedback_told: false,
             feedback_given: Vec::new(),
@@ -141,16 +141,27 @@ impl<'f> Builder<'f> {
             }
             _ => {}
         }
+        self.into_transition(refused)
+    }
+
+    /// Returns a transition that only has entries, and leaves the run as it was, with its revision.
+    pub(super) fn finish_unchanged(self) -> Transition {
+        self.into_transition(None)
+    }
+
+    fn into_transition(self, refused: Option<Refusal>) -> Transition {
         let run = view::summary(&self.state);
         let shown = self.state.shown_id();
         // A carrier has no entries of its own, only those of its review.
         let emitted = self.events.into_iter().filter(|entry| shown.is_some() || entry.review_id.is_some());
         let events = emitted.map(|entry| {
-            let event = Event::new(self.now, entry.actor, &(entry.data)(&run));
+            let event = Event::new(self.now, entry.by, &(entry.data)(&run));
             Event { run_id: shown, review_id: entry.review_id, ..event }
         });
         let events = events.collect();
-        let reviews = self.changed.iter().filter_map(|id| self.reviews.remove(id)).collect();
+        let mut all = self.reviews;
+        let reviews = self.changed.iter().filter_map(|id| all.remove(id)).collect();
+        let consulted = self.consulted;
         Transition {
             state: self.state,
             reviews,
@@ -161,7 +172,9 @@ impl<'f> Builder<'f> {
             events,
             given: self.given,
             used: self.used,
-            people_used: self.people.filter(|_| self.people_asked),
+            people_used: self.people.zip(consulted).map(|(people, consulted)| {
+                people.iter().filter(|person| consulted.contains(&person.username)).cloned().collect()
+            }),
             feedback_used: if self.feedback_told { self.feedback } else { Vec::new() },
             feedback_given: self.feedback_given,
             refused,
@@ -178,18 +191,14 @@ impl<'f> Builder<'f> {
     // --- events ---
 
     /// Emits an entry about the run as a whole, with its summary.
-    pub(super) fn emit_run(
-        &mut self,
-        actor: Option<Username>,
-        data: impl FnOnce(Box<RunSummary>) -> EventData + 'static,
-    ) {
+    pub(super) fn emit_run(&mut self, by: Option<Author>, data: impl FnOnce(Box<RunSummary>) -> EventData + 'static) {
         let data = Box::new(|run: &RunSummary| data(Box::new(run.clone())));
-        self.events.push(Emitted { review_id: None, actor, data });
+        self.events.push(Emitted { review_id: None, by, data });
     }
 
     /// Emits any other entry.
-    pub(super) fn emit(&mut self, review_id: Option<ReviewId>, actor: Option<Username>, data: EventData) {
-        self.events.push(Emitted { review_id, actor, data: Box::new(|_| data) });
+    pub(super) fn emit(&mut self, review_id: Option<ReviewId>, by: Option<Author>, data: EventData) {
+        self.events.push(Emitted { review_id, by, data: Box::new(|_| data) });
     }
 
     // --- branches ---
@@ -278,7 +287,6 @@ impl<'f> Builder<'f> {
 
     // --- tasks ---
 
-    /// Adds a task for a step, and returns its id.
     pub(super) fn add_task(&mut self, step: &Step, kind: TaskKind, due_at: Timestamp, repeatable: bool) -> TaskId {
         let id = TaskId(self.ids.uuid());
         self.new_tasks.insert(id);
@@ -337,7 +345,6 @@ impl<'f> Builder<'f> {
         Some(review.clone())
     }
 
-    /// Adds a new review.
     pub(super) fn add_review(&mut self, review: Review) {
         self.changed.push(review.id);
         self.reviews.insert(review.id, review);
@@ -351,7 +358,6 @@ impl<'f> Builder<'f> {
     }
 }
 
-/// Makes the error for a failure at a node.
 pub(super) fn failure(code: FlowCode, node: &NodeId, message: impl Into<String>) -> RunError {
     RunError { code, message: message.into(), node: Some(node.clone()) }
 }

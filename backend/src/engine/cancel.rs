@@ -14,7 +14,7 @@ impl Builder<'_> {
     /// Cancels the run for a person who may do so.
     pub(super) fn cancel(&mut self, by: &Principal, reason: Option<String>) -> Result<(), Refusal> {
         self.may_cancel(by)?;
-        self.end_run(RunOutcome::Cancelled { at: self.now, by: by.username.clone(), reason });
+        self.end_run(RunOutcome::Cancelled { at: self.now, by: by.username.clone(), token: by.token_id, reason });
         Ok(())
     }
 
@@ -32,7 +32,7 @@ impl Builder<'_> {
         let message = format!("{} cancelled the run{reason}; it could not continue: {why}", by.username);
         let pending = self.reviews.values().filter(|review| review.is_pending()).map(|review| review.id);
         for review in pending.collect::<Vec<_>>() {
-            self.withdraw(review, Via::Run, Some(by.username.clone()), &message);
+            self.withdraw(review, Via::Run, Some(by.into()), &message);
         }
         self.state.branches.clear();
         self.state.questions.clear();

@@ -334,7 +334,6 @@ pub enum ToolCallState {
 }
 
 impl ToolCallState {
-    /// Creates the state of a call that has returned a result.
     pub(super) fn returned(result: Value) -> Self {
         Self::Done { result, failed: false }
     }

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 use shared::JsonMap;
+use shared::author::Author;
 use shared::error::RunError;
 use shared::grant::Grant;
-use shared::id::{ReviewId, Username};
+use shared::id::ReviewId;
 use shared::log::{
     EventData, GrantUsed, GuardrailFired, ModelAnswered, ModelCall, OfGrant, OfReview, OfStep, ReviewChange,
     ReviewUpdated, StepCompleted, StepRetrying, ToolExecuted,
@@ -18,7 +19,6 @@ use super::conversation::ToolCall;
 use super::input::{ModelAnswer, ModelToolCall};
 
 impl Builder<'_> {
-    /// Emits that a step has started.
     pub(super) fn emit_started(&mut self, step: &Step) {
         self.emit(None, None, EventData::StepStarted(OfStep { step: step.clone() }));
     }
@@ -82,7 +82,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Emits the result or the error of a tool call.
     pub(super) fn emit_executed(&mut self, step: &Step, call: &ToolCall, result: Result<&Value, &RunError>) {
         let data = ToolExecuted {
             step_id: step.id,
@@ -100,12 +99,11 @@ impl Builder<'_> {
         self.emit(None, None, EventData::ToolExecuted(Box::new(data)));
     }
 
-    /// Emits that a review is requested.
     pub(super) fn emit_requested(&mut self, review: &Review) {
         let data = EventData::ReviewRequested(OfReview { review: readable(review) });
         // Without a run, no other entry says who asked.
-        let actor = review.run_id.is_none().then(|| review.requested_by.clone());
-        self.emit(Some(review.id), actor, data);
+        let by = review.run_id.is_none().then(|| self.state.launched_by());
+        self.emit(Some(review.id), by, data);
     }
 
     /// Emits that the deadline of a review is near.
@@ -114,22 +112,19 @@ impl Builder<'_> {
         self.emit(Some(review.id), None, data);
     }
 
-    /// Emits that a review is no longer pending.
-    pub(super) fn emit_resolved(&mut self, review: &Review, actor: Option<Username>) {
+    pub(super) fn emit_resolved(&mut self, review: &Review, by: Option<Author>) {
         let data = EventData::ReviewResolved(OfReview { review: readable(review) });
-        self.emit(Some(review.id), actor, data);
+        self.emit(Some(review.id), by, data);
     }
 
-    /// Emits a change of a review.
-    pub(super) fn emit_updated(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
+    pub(super) fn emit_updated(&mut self, review: &Review, by: Option<Author>, change: ReviewChange) {
         let data = EventData::ReviewUpdated(ReviewUpdated { review: readable(review), change });
-        self.emit(Some(review.id), actor, data);
+        self.emit(Some(review.id), by, data);
     }
 
-    /// Emits that a grant was given.
     pub(super) fn emit_granted(&mut self, grant: &Grant) {
         let data = EventData::GrantMade(OfGrant { grant: Box::new(grant.clone()) });
-        self.emit(Some(grant.review_id), Some(grant.given_by.clone()), data);
+        self.emit(Some(grant.review_id), Some(grant.given_by.clone().into()), data);
     }
 
     /// Emits that a grant approved a call, whose review is resolved at once.

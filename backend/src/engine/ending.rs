@@ -1,8 +1,8 @@
 //! Ends branches, called flows and the run: withdraws pending reviews, ends timers, abandons calls, and cancels steps.
 
+use shared::author::Author;
 use shared::decision::Via;
 use shared::error::RunError;
-use shared::id::Username;
 use shared::log::{EventData, OfRun, RunCancelled, RunCompleted};
 use shared::run::{Step, StepStatus};
 
@@ -13,14 +13,13 @@ use super::state::RunOutcome;
 use super::view;
 
 impl Builder<'_> {
-    /// Ends the run, and with it all branches.
     pub(super) fn end_run(&mut self, outcome: RunOutcome) {
         let (why, by) = match &outcome {
             RunOutcome::Completed { .. } => ("the run has completed".to_owned(), None),
             RunOutcome::Failed { error, .. } => (format!("the run has failed: {error}"), None),
-            RunOutcome::Cancelled { by, reason, .. } => {
+            RunOutcome::Cancelled { by, token, reason, .. } => {
                 let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                (format!("the run was cancelled{reason}"), Some(by.clone()))
+                (format!("the run was cancelled{reason}"), Some(Author { name: by.clone(), token: *token }))
             }
         };
         self.arrivals.clear();
@@ -36,7 +35,7 @@ impl Builder<'_> {
     }
 
     /// Ends a branch, with everything that it waits for and the flow that it called.
-    pub(super) fn end_branch(&mut self, number: u32, by: Option<&Username>, why: &str) {
+    pub(super) fn end_branch(&mut self, number: u32, by: Option<&Author>, why: &str) {
         self.end_work(number, by, why);
         let Some(Branch { phase, .. }) = self.state.branches.remove(&number) else { return };
         if let Phase::Flow { step } = &phase {
@@ -48,7 +47,7 @@ impl Builder<'_> {
     }
 
     /// Ends everything that a branch waits for: its calls, its questions, and the branches that work for it.
-    pub(super) fn end_work(&mut self, number: u32, by: Option<&Username>, why: &str) {
+    pub(super) fn end_work(&mut self, number: u32, by: Option<&Author>, why: &str) {
         let children: Vec<_> = self.state.children_of(number).collect();
         for child in children {
             self.end_work(child, by, why);
@@ -62,7 +61,7 @@ impl Builder<'_> {
     }
 
     /// Ends the flow that a step called, with all of its branches.
-    pub(super) fn end_call(&mut self, step: &Step, by: Option<&Username>, why: &str) {
+    pub(super) fn end_call(&mut self, step: &Step, by: Option<&Author>, why: &str) {
         let frame = step.node.call(step.visit);
         self.arrivals.retain(|arrival| !arrival.node.is_inside(&frame));
         let inside = |branch: &Branch| branch.node.is_inside(&frame);
@@ -86,7 +85,7 @@ impl Builder<'_> {
         Some((branch, step))
     }
 
-    fn emit_end(&mut self, outcome: &RunOutcome, by: Option<Username>) {
+    fn emit_end(&mut self, outcome: &RunOutcome, by: Option<Author>) {
         match outcome {
             RunOutcome::Completed { .. } => {
                 let output = view::output(self.flow, &self.state.keys);

@@ -1,52 +1,20 @@
 //! The inputs of the engine. An input names what it answers: a result its task and attempt, a decision its review,
 //! revision and digest, a timer its task.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shared::JsonMap;
 use shared::access::{Involvement, Principal};
 use shared::decision::{DecisionRequest, ProgramAnswer, Via};
 use shared::error::{FlowCode, RunError};
-use shared::feedback::{Feedback, NewFeedback};
-use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
+use shared::feedback::NewFeedback;
+use shared::id::{ReviewId, TaskId, Username};
 use shared::log::ReviewViewed;
-use shared::run::Context;
+use shared::reassignment::Assignee;
 use shared::time::Span;
 
 use super::guardrail_reply::GuardrailReply;
 use super::spent::ModelUsage;
 use crate::limits::{Exceeded, Size};
-
-/// The start of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Launch {
-    /// The new run's id.
-    pub run: RunId,
-    /// The flow to run; that of a run that carries a question is not stored, and its name begins with `question-`.
-    pub flow: FlowId,
-    /// The version of the flow.
-    pub version: u32,
-    /// The input of the run, which the engine checks against the flow's `input`.
-    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
-    #[serde(serialize_with = "shared::user_data::members")]
-    pub input: JsonMap,
-    /// User, tenant, session and metadata of the run, which templates see as `context`.
-    #[serde(default, skip_serializing_if = "shared::is_default")]
-    pub context: Context,
-    /// Whether decisions leave the given `context.metadata` unchanged. False in launches from before this rule.
-    #[serde(default)]
-    pub keeps_metadata: bool,
-    /// The user who starts the run.
-    pub requested_by: Username,
-    /// The users and their roles, if the flow needs them; recorded beside the launch.
-    #[serde(skip)]
-    pub people: Option<Arc<[Principal]>>,
-    /// The newest feedback on the flow's agents that receive it; recorded beside the launch.
-    #[serde(skip)]
-    pub feedback: Vec<Feedback>,
-}
 
 /// What happened to a run. The principals in it carry the rights of the transaction in which it is applied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -129,12 +97,15 @@ pub enum Input {
         /// The failure as reported by the worker, and whether another attempt may help.
         failure: TaskFailure,
     },
-    /// A call that may not be repeated was lost in flight: its worker is gone, and nobody knows whether it happened.
+    /// A call was lost in flight: its worker is gone, and nobody knows whether it happened.
     TaskLost {
-        /// The task of the tool call that was lost.
+        /// The task of the call that was lost.
         task: TaskId,
-        /// The attempt that was lost.
+        /// The attempt of the worker that has found this.
         attempt: u32,
+        /// Whether that worker makes the call again. Otherwise it is a tool call that may not be repeated.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// A task of the run can never be carried out by this server: the run fails, without its flow being used.
     Fail {
@@ -191,6 +162,22 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         person: Option<Principal>,
     },
+    /// An admin gives a review to others.
+    Reassign {
+        /// The review that changes hands; it must be pending.
+        review: ReviewId,
+        /// The person, with the rights that they have in the transaction.
+        by: Principal,
+        /// The channel through which it came, for the record.
+        via: Via,
+        /// Which of those who may decide it are replaced; `None` for all of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Assignee>,
+        /// Who may decide it instead: someone who is not excluded from it.
+        to: Assignee,
+        /// The reason, in the words of the person.
+        reason: String,
+    },
     /// Somebody comments on a review.
     Comment {
         /// The review that gets the comment; it must be pending.
@@ -245,6 +232,7 @@ macro_rules! person_of {
             | Self::Claim { by, .. }
             | Self::Release { by, .. }
             | Self::Delegate { by, .. }
+            | Self::Reassign { by, .. }
             | Self::Comment { by, .. }
             | Self::Withdraw { by, .. }
             | Self::View { by, .. } => Some(by),
@@ -271,6 +259,7 @@ impl Input {
             | Self::Claim { review, .. }
             | Self::Release { review, .. }
             | Self::Delegate { review, .. }
+            | Self::Reassign { review, .. }
             | Self::Comment { review, .. }
             | Self::Withdraw { review, .. }
             | Self::CallBack { review, .. }
@@ -287,11 +276,16 @@ impl Input {
             | Self::HandlerAnswered { task, attempt, .. }
             | Self::GuardrailsAnswered { task, attempt, .. }
             | Self::TaskFailed { task, attempt, .. }
-            | Self::TaskLost { task, attempt }
+            | Self::TaskLost { task, attempt, .. }
             | Self::Fail { task, attempt, .. } => Some((*task, Some(*attempt))),
             Self::Due { task } => Some((*task, None)),
             _ => None,
         }
+    }
+
+    /// Whether it depends on which users exist, whatever the flow.
+    pub fn needs_people(&self) -> bool {
+        matches!(self, Self::Recount | Self::Reassign { .. })
     }
 
     /// Returns the person who acts; `None` for workers, programs and timers.

@@ -1,18 +1,56 @@
 //! Starts a run: checks its input, and sends the first branch to the start node.
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use shared::JsonMap;
+use shared::access::Principal;
 use shared::error::Mistake;
+use shared::feedback::Feedback;
+use shared::id::{FlowId, RunId, TokenId, Username};
 use shared::log::{EventData, OfRun};
+use shared::run::Context;
 use shared::topic::topic;
 
 use super::builder::Builder;
-use super::input::Launch;
 use super::next::Arrival;
 use super::state::RunState;
 use super::transition::Refusal;
 use crate::clock::Moment;
 use crate::flow::Compiled;
 use crate::limits;
+
+/// The start of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The new run's id.
+    pub run: RunId,
+    /// The flow to run; that of a run that carries a question is not stored, and its name begins with `question-`.
+    pub flow: FlowId,
+    /// The version of the flow.
+    pub version: u32,
+    /// The input of the run, which the engine checks against the flow's `input`.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "shared::user_data::members")]
+    pub input: JsonMap,
+    /// User, tenant, session and metadata of the run, which templates see as `context`.
+    #[serde(default, skip_serializing_if = "shared::is_default")]
+    pub context: Context,
+    /// Whether decisions leave the given `context.metadata` unchanged. False in launches from before this rule.
+    #[serde(default)]
+    pub keeps_metadata: bool,
+    /// The user who starts the run.
+    pub requested_by: Username,
+    /// The token with which they start it; `None` for a session, and in launches of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
+    /// The users and their roles, if the flow needs them; recorded beside the launch.
+    #[serde(skip)]
+    pub people: Option<Arc<[Principal]>>,
+    /// The newest feedback on the flow's agents that receive it; recorded beside the launch.
+    #[serde(skip)]
+    pub feedback: Vec<Feedback>,
+}
 
 /// Creates a run. Members that the input leaves out get the `default` of its schema; its properties become state keys.
 pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Builder<'_>, Refusal> {
@@ -32,7 +70,8 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         topic: topic(&input),
         version: launch.version,
         revision: 0,
-        requested_by: launch.requested_by.clone(),
+        requested_by: launch.requested_by,
+        token: launch.token,
         created_at: moment.now,
         updated_at: moment.now,
         keys: state_keys(flow, &input),
@@ -57,7 +96,8 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
     let mut builder = Builder::start(flow, state, moment);
     builder.people = launch.people;
     builder.feedback = launch.feedback;
-    builder.emit_run(Some(launch.requested_by), |run| EventData::RunStarted(OfRun { run }));
+    let by = builder.state.launched_by();
+    builder.emit_run(Some(by), |run| EventData::RunStarted(OfRun { run }));
     let first = builder.next_number();
     builder.arrivals.push_back(Arrival::at(first, start));
     Ok(builder)

@@ -52,7 +52,8 @@ pub use carrier::{Carrier, is_carrier, question_of};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use digest::of_inquiry as digest_of_inquiry;
 pub use guardrail_reply::GuardrailReply;
-pub use input::{HandlerAnswer, Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
+pub use input::{HandlerAnswer, Input, ModelAnswer, ModelToolCall, TaskFailure};
+pub use launch::Launch;
 pub use phase::{Branch, Phase};
 pub use question::{Approval, Asked, Question, Subject, Timer};
 #[cfg(test)]
@@ -69,6 +70,7 @@ use builder::Builder;
 use shared::access::Principal;
 use shared::decision::DecisionRequest;
 use shared::id::{ReviewId, TaskId};
+use shared::reassignment::Reassign;
 use shared::review::Checked;
 
 use crate::clock::Moment;
@@ -85,7 +87,14 @@ pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Mom
 /// Applies an input to a run, and advances it until it has to wait. Passed deadlines come first, then the votes of
 /// those who have lost their right: if there were any, the transition must be committed even if the input itself is
 /// refused ([`Transition::refused`]).
+///
+/// A view changes nothing: it only adds its entry, and the run keeps its revision.
 pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
+    if let Input::View { review, by, seen } = input {
+        let mut builder = Builder::resume(flow, snapshot, moment);
+        builder.viewed(review, &by, seen)?;
+        return Ok(builder.finish_unchanged());
+    }
     let mut builder = resume(flow, snapshot, moment);
     let expired = expire_overdue(&mut builder);
     let to_recount = builder.to_recount(matches!(input, Input::Recount));
@@ -182,6 +191,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
             None if builder.is_model_task(task) => builder.model_failed(task, &failure),
             None => builder.tool_failed(task, &failure),
         },
+        Input::TaskLost { task, again: true, .. } => builder.call_again(task),
         Input::TaskLost { task, .. } => builder.tool_lost(task, None),
         Input::Fail { task, error, .. } => builder.fail_run(task, error),
         // Deadlines that have passed were applied before.
@@ -195,15 +205,17 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         },
         // Voters were already checked again above.
         Input::Recount if recounted => Ok(()),
-        Input::Recount => Err(Refusal::Unchanged),
+        Input::Recount | Input::View { .. } => Err(Refusal::Unchanged),
         Input::Cancel { by, reason } => builder.cancel(&by, reason),
         Input::Claim { review, by, via } => builder.claim(review, &by, via),
         Input::Release { review, by, via } => builder.release(review, &by, via),
         Input::Delegate { review, by, via, to, person } => builder.delegate(review, &by, via, &to, person.as_ref()),
+        Input::Reassign { review, by, via, from, to, reason } => {
+            builder.reassign(review, &by, via, &Reassign { from, to, reason })
+        }
         Input::Comment { review, by, via, text } => builder.comment(review, &by, via, text),
         Input::Withdraw { review, by, via, reason } => builder.take_back(review, &by, via, reason.as_deref()),
         Input::Feedback { by, involvement, feedback } => builder.take_feedback(&by, involvement, feedback),
-        Input::View { review, by, seen } => builder.viewed(review, &by, seen),
     }
 }
 

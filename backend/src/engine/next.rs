@@ -48,14 +48,10 @@ pub(super) struct EndedStep {
     pub end: StepEnd,
 }
 
-/// How a step ended.
 #[derive(Debug)]
 pub(super) enum StepEnd {
     /// It is completed: it writes these keys, and its branch leaves along `next`.
-    Finished {
-        /// The values, by state key.
-        writes: JsonMap,
-    },
+    Finished { writes: JsonMap },
     /// It is completed, and its branch leaves along some of its edges.
     Chose {
         /// The targets that were chosen, of those that the node's `next` allows.
@@ -70,14 +66,10 @@ pub(super) enum StepEnd {
     Corrects {
         /// The node of that step; `None` if the flow no longer has one.
         node: Option<NodeId>,
-        /// The correction.
         message: String,
     },
     /// It is the end of a flow, whose output is returned.
-    Returned {
-        /// The output, by state key.
-        output: JsonMap,
-    },
+    Returned { output: JsonMap },
     /// It failed, and its failure policy applies.
     Failed {
         /// The error of the last attempt.
@@ -172,7 +164,6 @@ pub(super) struct TurnEnded {
 /// How a turn of a team ended.
 #[derive(Debug)]
 pub(super) enum TurnEnd {
-    /// With an answer.
     Answered {
         /// The answer as the model wrote it.
         text: String,
@@ -205,10 +196,7 @@ pub(super) enum Reply {
 #[derive(Debug)]
 pub(super) enum Takeover {
     /// Somebody answers in its place.
-    Answers {
-        /// The answer.
-        answer: String,
-    },
+    Answers { answer: String },
     /// Somebody writes the output of the step.
     Writes {
         /// The people who took over, and so write.
@@ -255,10 +243,7 @@ pub(super) enum Then {
         edits: JsonMap,
     },
     /// The source step runs again.
-    Correct {
-        /// The correction.
-        message: String,
-    },
+    Correct { message: String },
     /// The flow ends, or goes to `on_reject`.
     Stop {
         /// The reason that was given.

@@ -245,6 +245,8 @@ pub enum Approval {
     Timer,
     /// A grant.
     Grant,
+    /// The votes of people, if their outcome became certain without a decision about which programs were asked.
+    Votes,
     /// None is needed: the run is about to return an output that no gate holds back.
     End,
 }

@@ -1,16 +1,17 @@
-//! Retries of failed calls, according to the failure policy of the node.
+//! Retries of failed calls, according to the failure policy of the node, and of calls whose worker was lost.
 
 use std::time::Duration;
 
 use shared::definition::{Backoff, Failure};
-use shared::error::RunError;
+use shared::error::{FlowCode, RunError};
 use shared::id::{NodeId, TaskId};
 use shared::run::{Step, StepStatus};
 use shared::time::{Span, Timestamp};
 
-use super::builder::Builder;
+use super::builder::{Builder, failure};
 use super::input::TaskFailure;
-use super::transition::TaskKind;
+use super::question::Asked;
+use super::transition::{Refusal, TaskKind};
 
 const DEFAULT_INITIAL: Span = Span::secs(1);
 const DEFAULT_MAX: Span = Span::secs(60);
@@ -60,6 +61,32 @@ impl Builder<'_> {
         self.put_step(step);
         self.move_task(task, step, kind, due_at, repeatable);
         self.emit_retrying(step, error, due_at);
+    }
+
+    /// Emits that a call is made again because its worker was lost or stopped. The worker that has the task now goes on
+    /// with it, and the failure policy does not count the lost attempt: the worker limits how many there may be.
+    pub(super) fn call_again(&mut self, task: TaskId) -> Result<(), Refusal> {
+        let is_its = |(its, _): (TaskId, u32)| its == task;
+        let asked = self.state.questions.iter().find(|question| question.task().is_some_and(is_its));
+        let asked = asked.and_then(|question| Some((question.subject.branch()?, &question.asked)));
+        let branch = match asked {
+            Some((branch, _)) => self.state.branches.get_mut(&branch),
+            None => self.state.branches.values_mut().find(|branch| branch.phase.tasks().into_iter().any(is_its)),
+        };
+        let phase = branch.map(|branch| &mut branch.phase).ok_or(Refusal::TaskOver)?;
+        let code = match asked {
+            Some((_, Asked::Judge { .. })) => FlowCode::ModelFailed,
+            Some(_) => FlowCode::HandlerFailed,
+            None if phase.conversation().is_some_and(|own| own.model_task == Some(task)) => FlowCode::ModelFailed,
+            None => FlowCode::ToolFailed,
+        };
+        let step = phase.step_mut().ok_or(Refusal::TaskOver)?;
+        let message = format!("the worker of attempt {} was lost or stopped without a result", step.tries);
+        step.tries += 1;
+        let step = step.clone();
+        self.put_step(&step);
+        self.emit_retrying(&step, &failure(code, &step.node, message), self.now);
+        Ok(())
     }
 }
 

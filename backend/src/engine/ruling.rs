@@ -67,7 +67,6 @@ impl Blocked {
         findings.iter().find(|finding| finding.effect == Effect::Block).map(Self::of)
     }
 
-    /// Returns the block of one finding.
     pub(super) fn of(finding: &Finding) -> Self {
         Self(words(finding))
     }

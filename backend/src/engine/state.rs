@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
+use shared::author::Author;
 use shared::error::RunError;
-use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, Username};
+use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, TokenId, Username};
 use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
 
@@ -35,6 +36,8 @@ pub struct RunState {
     pub revision: u64,
     /// The user who started the run.
     pub requested_by: Username,
+    /// The token with which they started it; `None` for a session, and for runs of older versions.
+    pub token: Option<TokenId>,
     /// The time of the launch.
     pub created_at: Timestamp,
     /// The time of the last transition.
@@ -104,8 +107,14 @@ impl RunState {
     /// since 5, a question says whether its review is pending; since 6, agents work for others, and something may be
     /// handed over; since 7, a channel may be asked, and an agent's limits hold for its step; since 8, guardrails may
     /// ask programs about an approval; since 9, a call may be asked about at each of its gates; since 10, a
-    /// conversation counts only its own usage (`super::upgrade`).
-    pub const FORMAT: u32 = 10;
+    /// conversation counts only its own usage (`super::upgrade`); since 11, guardrails may ask programs about the
+    /// outcome of votes.
+    pub const FORMAT: u32 = 11;
+
+    /// Returns who started the run.
+    pub fn launched_by(&self) -> Author {
+        Author { name: self.requested_by.clone(), token: self.token }
+    }
 
     /// Returns the id by which people know the run; `None` for a run that only carries a question (`super::carrier`).
     pub fn shown_id(&self) -> Option<RunId> {
@@ -283,6 +292,9 @@ pub enum RunOutcome {
         at: Timestamp,
         /// The person who cancelled it.
         by: Username,
+        /// The token with which they cancelled it; `None` for a session, and for runs of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<TokenId>,
         /// The reason that they gave.
         reason: Option<String>,
     },

@@ -9,7 +9,6 @@ use super::builder::Builder;
 use super::item;
 
 impl Builder<'_> {
-    /// Starts a visit of a node.
     pub(super) fn start_step(&mut self, node: &NodeId, kind: &str) -> Step {
         let visits = self.state.visits.entry(node.clone()).or_default();
         *visits += 1;

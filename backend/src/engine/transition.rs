@@ -59,7 +59,7 @@ pub struct Granted {
 /// A transition of the run: all of it is committed, or nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
-    /// The run after it; its revision is one more than before.
+    /// The run after it. Its revision is one more than before, or the same if there are only entries.
     pub state: RunState,
     /// Reviews that are new or have changed, whole.
     pub reviews: Vec<Review>,
@@ -78,7 +78,8 @@ pub struct Transition {
     pub given: Vec<Grant>,
     /// Grants that were used: with these alone, a replay gives the same.
     pub used: Vec<Granted>,
-    /// The users who existed, if it depends on them: then a replay needs them.
+    /// The users on whom it depends, of those who existed: with these alone, a replay gives the same. `None` if it
+    /// depends on nobody.
     pub people_used: Option<Arc<[Principal]>>,
     /// The feedback that there was, if an agent received some of it.
     pub feedback_used: Vec<Feedback>,

@@ -43,7 +43,6 @@ impl Library {
         self.unreadable.insert(id, why);
     }
 
-    /// Returns the flow of a call, if the library has it.
     fn get(&self, call: &FlowCall) -> Option<&Arc<Compiled>> {
         match call.version {
             Some(version) => self.versions.get(&(call.id.clone(), version)),

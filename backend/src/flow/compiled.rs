@@ -14,6 +14,7 @@ use shared::id::{FlowId, NodeId};
 
 use super::audience;
 use super::condition::Conditions;
+use super::environment::Environment;
 use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
 use super::guardrail::{Answered, GuardrailRules, GuardrailVerdict, Matter};
 use super::json_schema::{Schema, check_value, compile_stored};
@@ -58,8 +59,7 @@ pub struct Compiled {
     calls: BTreeSet<FlowId>,
     /// The depth of nested calls; 0 without calls.
     depth: usize,
-    /// The value of `env` in templates and conditions.
-    env: Arc<JsonMap>,
+    environment: Arc<Environment>,
 }
 
 impl Compiled {
@@ -139,7 +139,7 @@ impl Compiled {
             called,
             calls,
             depth,
-            env: Arc::default(),
+            environment: Arc::default(),
         })
     }
 
@@ -181,7 +181,7 @@ impl Compiled {
             called: HashMap::new(),
             calls: BTreeSet::new(),
             depth: 0,
-            env: Arc::default(),
+            environment: Arc::default(),
         }
     }
 
@@ -222,9 +222,9 @@ impl Compiled {
         self.of(node).checked.contains(node.own())
     }
 
-    /// Sets the value of `env` in templates and conditions.
-    pub fn with_env(self, env: Arc<JsonMap>) -> Self {
-        Self { env, ..self }
+    /// Sets what the flow uses of the server's environment.
+    pub fn with_environment(self, environment: Arc<Environment>) -> Self {
+        Self { environment, ..self }
     }
 
     /// Returns the compiled templates of this flow, without those of called flows.
@@ -234,7 +234,7 @@ impl Compiled {
 
     /// Returns the value of `env` in templates and conditions.
     pub fn env(&self) -> &JsonMap {
-        &self.env
+        &self.environment.env
     }
 
     /// Returns a node of this flow, or of one that it calls.
@@ -278,7 +278,7 @@ impl Compiled {
         if self.guardrails.is_empty() {
             return GuardrailVerdict::default();
         }
-        self.guardrails.look(matter, &self.conditions, &scope(), answered)
+        self.guardrails.look(matter, &self.conditions, &self.environment.secrets, &scope(), answered)
     }
 
     /// Whether any guardrail asks a program.

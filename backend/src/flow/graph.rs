@@ -37,7 +37,6 @@ pub fn graph_of(flow: &Compiled) -> Graph {
     if parts.is_too_large() { graph(&flow.flow) } else { drawn(parts) }
 }
 
-/// The nodes and edges to draw.
 struct Parts {
     nodes: Vec<GraphNode>,
     edges: Vec<GraphEdge>,

@@ -12,7 +12,7 @@ use shared::definition::Handler;
 use shared::error::FlowCode;
 
 pub use callback::{Callback, CallbackKey, CallbackUrl};
-pub use webhook::{Options, Webhooks};
+pub use webhook::{WebhookOptions, Webhooks};
 
 use crate::engine::{GuardrailAnswer, GuardrailPrograms, HandlerAnswer, HandlerRequest, Inquiry, TaskFailure};
 pub use crate::standard_webhooks::SigningKeys;

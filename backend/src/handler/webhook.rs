@@ -22,7 +22,7 @@ use crate::standard_webhooks::SigningKeys;
 const MAX_ANSWER: usize = 1024 * 1024;
 
 /// The options of asking webhooks.
-pub struct Options {
+pub struct WebhookOptions {
     /// Private hosts (`host` or `host:port`) that may be asked; public ones always may.
     pub allowed_hosts: Vec<String>,
     /// The keys that sign requests. `None`: no webhook is asked.
@@ -43,8 +43,8 @@ pub struct Webhooks {
 
 impl Webhooks {
     /// Creates a client with these options. Fails if the HTTP clients could not be built.
-    pub fn new(options: Options) -> reqwest::Result<Self> {
-        let Options { allowed_hosts, keys, server, clock } = options;
+    pub fn new(options: WebhookOptions) -> reqwest::Result<Self> {
+        let WebhookOptions { allowed_hosts, keys, server, clock } = options;
         Ok(Self { clients: Clients::new(&allowed_hosts)?, keys, server, clock })
     }
 
@@ -110,7 +110,6 @@ pub(super) fn refused(answer: &Response) -> TaskFailure {
     TaskFailure { retry_after: retry_after(answer.headers()).map(Span), ..refused }
 }
 
-/// Reads a decision.
 fn decision(body: &[u8]) -> Result<HandlerAnswer, TaskFailure> {
     let nonsense = |why: String| failed(format!("its answer cannot be read: {why}"), false);
     let answer = json::from_slice::<ProgramAnswer>(body).map_err(|problem| {

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::http::StatusCode;
 use shared::api::{
-    BeginSecondFactor, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState,
-    SessionInfo,
+    BeginSecondFactor, NewPassword, NewSecondFactor, OwnPassword, Page, RecoveryCodes, SecondFactorCode,
+    SecondFactorState, SessionInfo,
 };
 use shared::error::{Code, Problem};
 use shared::id::SessionId;
@@ -17,6 +17,8 @@ use super::problem::Result;
 pub(super) fn mount(api: &mut Api) {
     let password = OperationDoc::new("Change your password; all other sessions end");
     api.put("/api/v1/me/password", password.status(204), self::password);
+    let confirm = OperationDoc::new("Confirm your session with your password, for what needs a recent login");
+    api.post("/api/v1/me/confirm", confirm.status(204), self::confirm);
     api.get(
         "/api/v1/me/sessions",
         OperationDoc::new("List your sessions, newest first").answer::<Page<SessionInfo>>(),
@@ -40,6 +42,11 @@ pub(super) fn mount(api: &mut Api) {
 
 async fn password(session: InSession, body::Json { value, .. }: body::Json<NewPassword>) -> Result<StatusCode> {
     session.state.authenticator.change_password(&session.identity, value).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn confirm(session: InSession, body::Json { value, .. }: body::Json<OwnPassword>) -> Result<StatusCode> {
+    session.state.authenticator.confirm_session(&session.identity, value.password).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -74,7 +74,6 @@ impl OperationDoc {
     }
 }
 
-/// One described route.
 #[derive(Clone, Copy)]
 pub(super) struct Endpoint {
     /// The method in lower case.

@@ -40,6 +40,13 @@ impl Caller {
         in_session(&self.identity)
     }
 
+    /// Returns `403` unless the owner of the session has logged in or confirmed it within the last minutes: for what
+    /// lets others in, and so outlives a stolen session.
+    pub async fn confirmed(&self) -> Result<()> {
+        self.in_session()?;
+        Ok(self.state.authenticator.check_recent(&self.identity).await?)
+    }
+
     /// Commits an operation in the name of the caller.
     pub async fn commit(&self, key: Option<IdempotencyKey>, operation: Operation) -> Result<Committed> {
         let change = Change { by: Some(self.identity.actor()), key, operation };

@@ -11,7 +11,6 @@ use crate::auth::{SECURE_SESSION_COOKIE, SESSION_COOKIE};
 /// The path of cookies that are needed only for logging in.
 pub(super) const SESSION_PATH: &str = "/api/v1/session";
 
-/// The cookies of a request.
 pub(super) struct Brought<'a>(&'a HeaderMap);
 
 impl Brought<'_> {
@@ -29,7 +28,6 @@ impl Brought<'_> {
     }
 }
 
-/// The cookies that a response sets.
 #[derive(Default)]
 pub(super) struct Cookies(Vec<String>);
 

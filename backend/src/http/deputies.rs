@@ -51,6 +51,7 @@ async fn create(
     let moment = Moment::of(&*caller.state.clock);
     let person = value.person.unwrap_or_else(|| caller.principal().username.clone());
     caller.may(Act::NameDeputy(&person, &value.deputy))?;
+    caller.confirmed().await?;
     check_text("/note", value.note.as_deref())?;
     let from = value.from.unwrap_or(moment.now);
     if value.until <= from.max(moment.now) {

@@ -1,13 +1,13 @@
-//! `/api/v1/feedback` lists feedback on agents, and `/api/v1/runs/{id}/feedback` gives it.
+//! `/api/v1/feedback` lists and retracts feedback on agents, and `/api/v1/runs/{id}/feedback` gives it.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use shared::access::{Act, Involvement, access};
+use shared::access::Involvement;
 use shared::api::Page;
 use shared::error::{Code, Problem};
 use shared::feedback::{Feedback, FeedbackQuery, NewFeedback};
-use shared::id::RunId;
+use shared::id::{FeedbackId, RunId};
 
 use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params, limit};
@@ -23,6 +23,8 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/feedback", list, self::list);
     let give = OperationDoc::new("Give feedback on an agent of a run").answer::<Feedback>().status(201);
     api.post("/api/v1/runs/{id}/feedback", give, self::give);
+    let retract = OperationDoc::new("Retract feedback; agents are not told it any more").status(204);
+    api.delete("/api/v1/feedback/{id}", retract, self::retract);
 }
 
 async fn list(caller: Caller, Params(mut query): Params<FeedbackQuery>) -> Result<Json<Page<Feedback>>> {
@@ -39,17 +41,18 @@ async fn give(
     let caller = &write.caller;
     let not_found = || Problem::new(Code::NotFound);
     let summary = caller.state.store.find_run(run).await?.ok_or_else(not_found)?.summary();
-    let viewer = caller.principal();
     // The transaction checks access again with the rights at that time, but relies on this involvement, which does not
     // change on its own.
-    let involvement = if access(viewer, Act::SeeRun(&summary, Involvement::None)).is_allowed() {
-        Involvement::None
-    } else {
-        caller.state.store.involvement(viewer, run).await?
-    };
+    let seen = caller.state.store.seen_through(caller.principal(), &summary).await?;
+    let involvement = seen.unwrap_or(Involvement::None);
     let give = store::Operation::GiveFeedback { run, involvement, feedback: Box::new(value) };
     let Committed::Feedback { feedback } = write.commit(digest, give).await? else {
         return Err(unexpected());
     };
     Ok((StatusCode::CREATED, Json(feedback)).into_response())
+}
+
+async fn retract(write: Write, Id(id): Id<FeedbackId>) -> Result<StatusCode> {
+    write.commit_without_body(store::Operation::RetractFeedback(id)).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

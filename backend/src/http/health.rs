@@ -17,7 +17,7 @@ use super::problem::Result;
 use crate::auth::digest;
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
-use crate::store::Kind;
+use crate::store::ErrorKind;
 
 /// How long the test write to the database may take until the server counts as not ready.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Status>> {
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready");
             let why = match error.kind() {
-                Kind::Unavailable(why) => why,
+                ErrorKind::Unavailable(why) => why,
                 _ => "the database cannot be written",
             };
             Err(unavailable(why).into())

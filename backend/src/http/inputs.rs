@@ -3,7 +3,7 @@
 
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use shared::definition::Flow;
@@ -65,6 +65,7 @@ impl OperationInput for Known {}
 impl OperationInput for InSession {}
 impl OperationInput for ClientAddress {}
 impl OperationInput for HeaderMap {}
+impl OperationInput for Method {}
 impl OperationInput for RawQuery {}
 impl OperationInput for Body {}
 impl OperationInput for Request {}

@@ -13,7 +13,6 @@ use super::Caller;
 use super::api::{Api, OperationDoc};
 use super::body::{Params, limit};
 use super::problem::Result;
-use super::runs::sees;
 use crate::store::Store;
 
 /// The value of `after` that stands for the end of the log.
@@ -63,7 +62,6 @@ struct CallerVisibility<'a> {
 }
 
 impl<'a> CallerVisibility<'a> {
-    /// Creates an empty cache.
     fn new(caller: &'a Principal, store: &'a Store) -> Self {
         Self { caller, store, runs: HashMap::new(), reviews: HashMap::new() }
     }
@@ -91,10 +89,7 @@ impl<'a> CallerVisibility<'a> {
         if let Some(seen) = self.runs.get(&id) {
             return Ok(*seen);
         }
-        let seen = match self.store.run_summary(id).await? {
-            Some(run) => sees(self.caller, self.store, &run).await?,
-            None => false,
-        };
+        let seen = self.store.visible_summary(self.caller, id).await?.is_some();
         self.runs.insert(id, seen);
         Ok(seen)
     }

@@ -73,7 +73,7 @@ use crate::store::Store;
 use api::Api;
 use problem::Refused;
 use reads::ReadsAtOnce;
-use reviews::{ChecksAtOnce, Views};
+use reviews::{ChecksAtOnce, RecordedViews};
 use wait::Waits;
 
 /// The shared state of all handlers. Cheap to clone: it is cloned for every layer and every request.
@@ -96,7 +96,7 @@ pub struct AppParts {
     pub seals: Seals,
     /// The connections to people and programs outside the console.
     pub outside: Outside,
-    views: Views,
+    views: RecordedViews,
     waits: Waits,
     checks: ChecksAtOnce,
     reads: ReadsAtOnce,
@@ -157,7 +157,7 @@ impl AppState {
             edge,
             seals,
             outside,
-            views: Views::default(),
+            views: RecordedViews::default(),
             waits: Waits::default(),
             checks: ChecksAtOnce::default(),
             reads: ReadsAtOnce::default(),

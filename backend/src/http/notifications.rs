@@ -1,7 +1,5 @@
 //! `/api/v1/notifications`: people's notification settings, and failed deliveries.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::http::StatusCode;
 use serde::Deserialize;
@@ -9,7 +7,7 @@ use shared::access::Act;
 use shared::api::Page;
 use shared::error::{Code, Mistake, Problem, pointer};
 use shared::id::{DeliveryId, Username};
-use shared::notification::{Delivery, DeliveryQuery, MAX_RULES, Notifications, TestNotification};
+use shared::notification::{Delivery, DeliveryQuery, Notifications, TestNotification};
 
 use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params, limit};
@@ -17,11 +15,8 @@ use super::pagination::List;
 use super::problem::Result;
 use super::{AppState, Caller, Write};
 use crate::auth::check_text;
-use crate::notify::{Untested, is_address, is_slack_user_id};
+use crate::notify::{RuleMistake, Untested, is_address, is_slack_user_id, rule_mistakes};
 use crate::store::{self, ChosenNotifications};
-
-/// The longest delay of a rule.
-const MAX_AFTER: Duration = Duration::from_hours(30 * 24);
 
 /// The mistake in something that is no member ID in Slack.
 pub(super) const NO_SLACK_USER_ID: &str = "must be the member ID from the profile in Slack, such as U024BE7LH";
@@ -32,7 +27,10 @@ pub(super) fn mount(api: &mut Api) {
     let one =
         OperationDoc::new("Get your notification settings; admins may get those of others").answer::<Notifications>();
     api.get("/api/v1/notifications", one, get);
-    let choose = OperationDoc::new("Set your notifications; admins may set those of others").answer::<Notifications>();
+    let choose = OperationDoc::new(
+        "Set your notifications, or return to the server's rules by leaving out `rules`; admins may set those of others",
+    )
+    .answer::<Notifications>();
     api.put("/api/v1/notifications", choose, put);
     let test = OperationDoc::new("Send yourself a test message").status(204);
     api.post("/api/v1/notifications/test", test, self::test);
@@ -63,8 +61,8 @@ async fn get(caller: Caller, Params(whose): Params<Whose>) -> Result<Json<Notifi
     if caller.state.store.user(&name).await?.is_none() {
         return Err(Problem::new(Code::NotFound).into());
     }
-    let chosen = caller.state.store.notifications(&name).await?.unwrap_or_default();
-    Ok(Json(Notifications { available: available(&caller.state), ..chosen }))
+    let chosen = caller.state.store.notifications(&name).await?;
+    Ok(Json(with_defaults(&caller.state, chosen)))
 }
 
 async fn put(
@@ -74,9 +72,15 @@ async fn put(
 ) -> Result<Json<Notifications>> {
     let username = whose.name(&write.caller)?;
     let notifications = checked(value)?;
+    // If the settings so far cannot be read, every address counts as new.
+    let before = write.caller.state.store.notifications(&username).await.ok().flatten().unwrap_or_default();
+    let is_new = |now: &Option<String>, before: &Option<String>| now.is_some() && now != before;
+    if is_new(&notifications.email, &before.email) || is_new(&notifications.slack_user_id, &before.slack_user_id) {
+        write.caller.confirmed().await?;
+    }
     let chosen = Box::new(ChosenNotifications { username, notifications: notifications.clone() });
     write.commit(digest, store::Operation::ChooseNotifications(chosen)).await?;
-    Ok(Json(Notifications { available: available(&write.caller.state), ..notifications }))
+    Ok(Json(with_defaults(&write.caller.state, Some(notifications))))
 }
 
 async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotification>) -> Result<StatusCode> {
@@ -100,8 +104,11 @@ async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotificat
     }
 }
 
-fn available(state: &AppState) -> Vec<shared::notification::Channel> {
-    state.outside.notifications.as_ref().map(crate::notify::NotificationService::channels).unwrap_or_default()
+fn with_defaults(state: &AppState, chosen: Option<Notifications>) -> Notifications {
+    match &state.outside.notifications {
+        Some(notifications) => notifications.with_defaults(chosen),
+        None => chosen.unwrap_or_default(),
+    }
 }
 
 /// Normalises notification settings and checks them; the problem lists every error.
@@ -111,22 +118,15 @@ fn checked(chosen: Notifications) -> Result<Notifications> {
         slack_user_id: blank(chosen.slack_user_id),
         email: blank(chosen.email),
         available: Vec::new(),
+        default_rules: Vec::new(),
         ..chosen
     };
     check_text("/email", chosen.email.as_deref())?;
     let mut mistakes = Vec::new();
     let mut wrong = |path: String, why: &str| mistakes.push(Mistake::new(path, "invalid", why));
-    if chosen.rules.len() > MAX_RULES {
-        wrong("/rules".to_owned(), &format!("at most {MAX_RULES} rules"));
-    }
-    for (index, rule) in chosen.rules.iter().enumerate() {
-        let path = |field: &str| pointer(["rules", &index.to_string(), field]);
-        if rule.events.is_empty() {
-            wrong(path("events"), "at least one event");
-        }
-        if rule.after.is_some_and(|after| after.0 > MAX_AFTER) {
-            wrong(path("after"), "at most 30 days");
-        }
+    for RuleMistake { rule, why } in rule_mistakes(chosen.rules.as_deref().unwrap_or_default()) {
+        let path = rule.map(|(index, field)| pointer(["rules", &index.to_string(), field]));
+        wrong(path.unwrap_or_else(|| "/rules".to_owned()), &why);
     }
     if chosen.slack_user_id.as_deref().is_some_and(|id| !is_slack_user_id(id)) {
         wrong("/slack_user_id".to_owned(), NO_SLACK_USER_ID);

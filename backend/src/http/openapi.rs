@@ -49,7 +49,6 @@ fn answer(text: &str) -> impl IntoResponse + use<> {
     ([(header::CONTENT_TYPE, "application/json")], text.to_owned())
 }
 
-/// Builds the OpenAPI 3.1 document.
 fn document(endpoints: &[Endpoint]) -> Value {
     // OpenAPI 3.1 uses JSON Schema 2020-12 with another place for definitions. A type that is both a body and a
     // response has one schema, so members that a body may omit are not required.

@@ -2,7 +2,6 @@
 //! further ones wait in a line of the holder, and beyond its end they are refused with `429`. So one holder never has all
 //! connections to the database, however many requests they send.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use axum::body::{Body, HttpBody as _};
@@ -11,49 +10,24 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
 use futures::TryStreamExt as _;
-use parking_lot::Mutex;
-use shared::error::{Code, Problem};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use shared::error::Problem;
 
+use crate::problem::too_many;
 use crate::rate_limit::LimitHolder;
+use crate::waiting_lines::{Turn, WaitingLines};
 
 /// The most reads of a holder that are answered at once: half of the connections that the database has for reads.
 const AT_ONCE: usize = 4;
 /// The most reads of a holder that are answered or wait.
 const PLACES: usize = 256;
-/// The `Retry-After` of refused reads, in seconds.
-const TRY_AGAIN: u64 = 1;
 
-/// The lines of all holders.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ReadsAtOnce(Arc<Mutex<HashMap<LimitHolder, Arc<Line>>>>);
-
-/// The reads of one holder.
-#[derive(Debug)]
-struct Line {
-    places: Arc<Semaphore>,
-    answered: Arc<Semaphore>,
-}
-
-/// A read that is answered, until this is dropped.
-#[derive(Debug)]
-struct Turn {
-    _answered: OwnedSemaphorePermit,
-    _place: OwnedSemaphorePermit,
-    _stand: Stand,
-}
-
-/// Keeps the line of a holder. The last one removes it.
-#[derive(Debug)]
-struct Stand {
-    lines: ReadsAtOnce,
-    holder: LimitHolder,
-    line: Option<Arc<Line>>,
-}
+/// The reads that are answered or wait.
+#[derive(Debug, Default)]
+pub(super) struct ReadsAtOnce(WaitingLines<LimitHolder>);
 
 /// The turn of a request, as an extension of it. Empty until its caller is known.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reading(Arc<OnceLock<Turn>>);
+pub(super) struct Reading(Arc<OnceLock<Turn<LimitHolder>>>);
 
 impl ReadsAtOnce {
     /// Waits for the turn of a read of this holder; `429` if too many of theirs wait already. Does nothing for requests
@@ -65,32 +39,9 @@ impl ReadsAtOnce {
         Ok(())
     }
 
-    async fn turn(&self, holder: LimitHolder) -> Result<Turn, Problem> {
-        let line = Arc::clone(self.0.lock().entry(holder.clone()).or_insert_with(|| Arc::new(Line::new())));
-        let (places, answered) = (Arc::clone(&line.places), Arc::clone(&line.answered));
-        let stand = Stand { lines: self.clone(), holder, line: Some(line) };
-        let place = places.try_acquire_owned().map_err(|_| {
-            let problem = Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) };
-            problem.detail(format!("{PLACES} of your requests are being answered already"))
-        })?;
-        let answered = answered.acquire_owned().await.map_err(|_closed| Problem::new(Code::Internal))?;
-        Ok(Turn { _answered: answered, _place: place, _stand: stand })
-    }
-}
-
-impl Line {
-    fn new() -> Self {
-        Self { places: Arc::new(Semaphore::new(PLACES)), answered: Arc::new(Semaphore::new(AT_ONCE)) }
-    }
-}
-
-impl Drop for Stand {
-    fn drop(&mut self) {
-        let mut lines = self.lines.0.lock();
-        self.line = None;
-        if lines.get(&self.holder).is_some_and(|line| Arc::strong_count(line) == 1) {
-            lines.remove(&self.holder);
-        }
+    async fn turn(&self, holder: LimitHolder) -> Result<Turn<LimitHolder>, Problem> {
+        let turn = self.0.turn(holder, PLACES, AT_ONCE).await;
+        turn.ok_or_else(|| too_many(format!("{PLACES} of your requests are being answered already")))
     }
 }
 
@@ -122,6 +73,7 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use futures::{StreamExt as _, poll, stream};
+    use shared::error::Code;
 
     use super::*;
 
@@ -147,7 +99,7 @@ mod tests {
         answered.pop();
         assert!(poll!(&mut turns[0]).is_ready(), "the next one takes the place");
         drop((turns, answered));
-        assert!(reads.0.lock().is_empty());
+        assert_eq!(reads.0.count(), 0);
     }
 
     #[tokio::test]
@@ -159,13 +111,13 @@ mod tests {
             reading
         };
         let known = read().await.end_with(Response::new(Body::from("{}")));
-        assert!(reads.0.lock().is_empty());
+        assert_eq!(reads.0.count(), 0);
         assert_eq!(known.body().size_hint().exact(), Some(2));
         let pages = Body::from_stream(stream::iter(["a", "b"].map(Ok::<_, std::io::Error>)));
         let mut export = read().await.end_with(Response::new(pages)).into_body().into_data_stream();
         export.next().await.unwrap().unwrap();
-        assert_eq!(reads.0.lock().len(), 1);
+        assert_eq!(reads.0.count(), 1);
         drop(export);
-        assert!(reads.0.lock().is_empty());
+        assert_eq!(reads.0.count(), 0);
     }
 }

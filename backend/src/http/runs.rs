@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
 use shared::JsonMap;
-use shared::access::{Act, Involvement, Principal, access};
+use shared::access::{Act, access};
 use shared::api::{Launch, Page, Reason, RunQuery};
 use shared::error::{Code, Problem};
 use shared::id::RunId;
@@ -17,13 +17,12 @@ use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params, limit};
 use super::pagination::List;
 use super::problem::{Result, unexpected};
-use super::wait::{Awaited, Wait};
+use super::wait::{Wait, WaitTarget};
 use super::{Caller, Write};
 use crate::clock::Moment;
 use crate::engine::{self, Input};
-use crate::store::{self, Committed, FoundRun, Store};
+use crate::store::{self, Committed, FoundRun};
 
-/// The route of one run.
 pub(super) const RUN: &str = "/api/v1/runs/{id}";
 const RUNS: List = List("runs");
 const RUN_REVIEWS: List = List("run reviews");
@@ -86,7 +85,7 @@ async fn get(
     Id(id): Id<RunId>,
     Params(Look { wait }): Params<Look>,
 ) -> Result<Json<Run>> {
-    let wait = Wait::begin(&caller, Awaited::Run(id), wait)?;
+    let wait = Wait::begin(&caller, WaitTarget::Run(id), wait)?;
     let (mut run, mut summary) = visible(&caller, id).await?;
     if let Some(wait) = wait.filter(|_| summary.status == RunStatus::Running) {
         caller = wait.end(caller, &headers).await?;
@@ -159,10 +158,14 @@ fn unreadable(summary: RunSummary) -> Run {
 async fn visible(caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
     let Some(run) = caller.state.store.find_run(id).await? else { return Err(gone(caller, id).await?.into()) };
     let summary = run.summary();
-    if !sees(caller.principal(), &caller.state.store, &summary).await? {
-        return Err(Problem::new(Code::NotFound).into());
-    }
+    must_see(caller, &summary).await?;
     Ok((run, summary))
+}
+
+/// Returns `404` unless the caller may see a run.
+async fn must_see(caller: &Caller, run: &RunSummary) -> Result<()> {
+    let seen = caller.state.store.seen_through(caller.principal(), run).await?;
+    seen.map(drop).ok_or_else(|| Problem::new(Code::NotFound).into())
 }
 
 /// Returns the problem for a run that is not in the database, or that the caller may not see: `410` if it was archived
@@ -179,24 +182,12 @@ async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
     Ok(Problem { archived: Some(Box::new(archived)), ..Problem::new(Code::RunArchived).detail(detail) })
 }
 
-/// Whether the caller may see a run. The run's reviews are looked up only if the answer depends on them.
-pub(super) async fn sees(viewer: &Principal, store: &Store, run: &RunSummary) -> Result<bool> {
-    if access(viewer, Act::SeeRun(run, Involvement::None)).is_allowed() {
-        return Ok(true);
-    }
-    let involvement = store.involvement(viewer, run.id).await?;
-    Ok(access(viewer, Act::SeeRun(run, involvement)).is_allowed())
-}
-
 /// Returns a run that the caller may see, with its reviews that they may see, in the order of the requests.
 async fn visible_with_reviews(caller: &Caller, id: RunId) -> Result<(FoundRun, Vec<Review>)> {
-    let not_found = || Problem::new(Code::NotFound);
     let Some((run, mut reviews)) = caller.state.store.run_with_reviews(id).await? else {
         return Err(gone(caller, id).await?.into());
     };
-    if !sees(caller.principal(), &caller.state.store, &run.summary()).await? {
-        return Err(not_found().into());
-    }
+    must_see(caller, &run.summary()).await?;
     reviews.retain(|review| access(caller.principal(), Act::SeeReview(review)).is_allowed());
     let viewer = Some(&caller.principal().username);
     Ok((run, reviews.into_iter().map(|review| review.seen_by(viewer)).collect()))

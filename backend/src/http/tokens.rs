@@ -1,11 +1,12 @@
-//! `/api/v1/tokens`: the caller's own tokens for programs.
+//! `/api/v1/tokens`: tokens for programs, the caller's own; for admins, also those of others.
 
 use axum::Json;
 use axum::http::StatusCode;
-use shared::access::{ADMIN, Act};
+use serde::Deserialize;
+use shared::access::Act;
 use shared::api::{NewToken, Page, Token};
 use shared::error::{Code, Problem, pointer};
-use shared::id::TokenId;
+use shared::id::{TokenId, Username};
 
 use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params};
@@ -17,26 +18,46 @@ use crate::clock::Moment;
 use crate::store::{self, Committed, Credential, CredentialKind, NewCredential};
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List your tokens").answer::<Page<Token>>();
+    let list = OperationDoc::new("List your tokens; admins may list those of others").answer::<Page<Token>>();
     api.get("/api/v1/tokens", list, self::list);
-    let create = OperationDoc::new("Create a token; its secret is shown once").answer::<Token>().status(201);
+    let create =
+        OperationDoc::new("Create a token, soon after a login; its secret is shown once").answer::<Token>().status(201);
     api.post("/api/v1/tokens", create, self::create);
-    api.delete("/api/v1/tokens/{id}", OperationDoc::new("Revoke a token").status(204), revoke);
+    api.delete(
+        "/api/v1/tokens/{id}",
+        OperationDoc::new("Revoke a token; admins may revoke those of others").status(204),
+        revoke,
+    );
 }
 
-async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<Token>>> {
-    caller.may(Act::ManageTokens)?;
-    let items = caller.state.store.tokens(&caller.principal().username).await?;
+/// The person whose tokens are listed; default: the caller.
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct TokenQuery {
+    user: Option<Username>,
+    /// The most rows of the page.
+    limit: Option<u32>,
+    /// The cursor at which the page begins.
+    cursor: Option<String>,
+}
+
+async fn list(caller: Caller, Params(query): Params<TokenQuery>) -> Result<Json<Page<Token>>> {
+    let TokenQuery { user, limit, cursor } = query;
+    let owner = user.unwrap_or_else(|| caller.principal().username.clone());
+    caller.may(Act::ManageTokens(&owner))?;
+    let items = caller.state.store.tokens(&owner).await?;
+    let paging = Paging { limit, cursor };
     Ok(Json(List("tokens").newest(items, paging, |token| (token.created_at, token.id))?))
 }
 
 async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>) -> Result<(StatusCode, Json<Token>)> {
     let caller = &write.caller;
-    caller.may(Act::ManageTokens)?;
+    caller.may(Act::ManageTokens(&caller.principal().username))?;
     if caller.identity.kind != CredentialKind::Session {
         // Otherwise a token that is about to expire could create its own successor.
         return Err(Problem::new(Code::Forbidden).detail("a token cannot create tokens; log in to create one").into());
     }
+    caller.confirmed().await?;
     let name = value.name.trim().to_owned();
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
         return Err(Problem::invalid("/name", "must have 1 to 100 characters that say what the token is for").into());
@@ -70,6 +91,7 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
         expires_at: value.expires_at.or(latest),
         last_used_at: None,
         client: None,
+        confirmed_at: None,
     };
     let new = Box::new(NewCredential { digest: secret.digest(), credential });
     let answer = write.commit(digest, store::Operation::AddCredential(new)).await?;
@@ -84,9 +106,8 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
 /// Revokes a token; admins may revoke anyone's.
 async fn revoke(write: Write, Id(id): Id<TokenId>) -> Result<StatusCode> {
     let caller = &write.caller;
-    caller.may(Act::ManageTokens)?;
-    let owner = (!caller.principal().has(ADMIN)).then(|| caller.principal().username.clone());
-    write.commit_without_body(store::Operation::RevokeToken { id, owner }).await?;
+    caller.may(Act::ManageTokens(&caller.principal().username))?;
+    write.commit_without_body(store::Operation::RevokeToken(id)).await?;
     caller.state.authenticator.invalidate();
     Ok(StatusCode::NO_CONTENT)
 }

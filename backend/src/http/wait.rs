@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, Uri};
 use parking_lot::Mutex;
-use shared::error::{Code, Problem};
+use shared::error::Problem;
 use shared::id::{ReviewId, RunId};
 use shared::time::Span;
 use tokio::sync::watch;
 
 use super::Caller;
 use super::problem::Refused;
+use crate::problem::too_many;
 use crate::rate_limit::LimitHolder;
 use crate::store::{self, Store};
 
@@ -22,8 +23,6 @@ use crate::store::{self, Store};
 pub(super) const LONGEST: Duration = Duration::from_mins(1);
 /// The most waiting requests of one holder.
 const EACH: usize = 20;
-/// The `Retry-After` for further requests, in seconds.
-const TRY_AGAIN: u64 = 1;
 /// The pause between two checks, during which commits accumulate.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The pause before another check if the database could not be read.
@@ -31,14 +30,13 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 /// The interval at which the task checks, while nothing is committed, whether requests still wait.
 const ROLL_CALL: Duration = Duration::from_secs(5);
 
-/// Whether a request asks to wait.
 pub(super) fn is_asked(uri: &Uri) -> bool {
     form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).any(|(name, _)| name == "wait")
 }
 
 /// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Awaited {
+pub(super) enum WaitTarget {
     /// The end of a review.
     Review(ReviewId),
     /// The end of a run, or its next stop for people.
@@ -51,7 +49,7 @@ pub(super) struct Waits(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
-    awaited: HashMap<Awaited, watch::Sender<()>>,
+    awaited: HashMap<WaitTarget, watch::Sender<()>>,
     /// The number of waiting requests of each person, and of the tokens of each.
     holders: HashMap<LimitHolder, usize>,
     /// Whether the task [`follow`] is running.
@@ -62,7 +60,7 @@ struct Waiting {
 pub(super) struct Wait {
     over: watch::Receiver<()>,
     at_most: Duration,
-    awaited: Awaited,
+    awaited: WaitTarget,
     holder: LimitHolder,
     waiting: Arc<Mutex<Waiting>>,
 }
@@ -70,7 +68,7 @@ pub(super) struct Wait {
 impl Wait {
     /// Begins a wait if one is requested: `422` if it is too long, `429` if too many requests of the caller are waiting.
     /// Read what is awaited after this call, so that its end is not missed.
-    pub fn begin(caller: &Caller, awaited: Awaited, requested: Option<Span>) -> Result<Option<Self>, Problem> {
+    pub fn begin(caller: &Caller, awaited: WaitTarget, requested: Option<Span>) -> Result<Option<Self>, Problem> {
         let Some(Span(at_most)) = requested else { return Ok(None) };
         if at_most > LONGEST {
             return Err(Problem::invalid("/wait", "at most 60s; to wait longer, ask again"));
@@ -110,12 +108,17 @@ impl Drop for Wait {
 }
 
 impl Waits {
-    fn begin(&self, awaited: Awaited, at_most: Duration, holder: LimitHolder, store: &Store) -> Result<Wait, Problem> {
+    fn begin(
+        &self,
+        awaited: WaitTarget,
+        at_most: Duration,
+        holder: LimitHolder,
+        store: &Store,
+    ) -> Result<Wait, Problem> {
         let mut waiting = self.0.lock();
         let count = waiting.holders.entry(holder.clone()).or_default();
         if *count >= EACH {
-            let problem = Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) };
-            return Err(problem.detail(format!("{EACH} of your requests are already waiting: ask without `wait`")));
+            return Err(too_many(format!("{EACH} of your requests are already waiting: ask without `wait`")));
         }
         *count += 1;
         let over = waiting.awaited.entry(awaited).or_insert_with(|| watch::Sender::new(())).subscribe();
@@ -163,14 +166,14 @@ async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
 }
 
 /// Returns what is over: reviews that are no longer pending, and runs that are no longer running.
-async fn over_among(store: &Store, awaited: &[Awaited]) -> Result<Vec<Awaited>, store::Error> {
+async fn over_among(store: &Store, awaited: &[WaitTarget]) -> Result<Vec<WaitTarget>, store::Error> {
     let (mut reviews, mut runs) = (Vec::new(), Vec::new());
     for awaited in awaited {
         match awaited {
-            Awaited::Review(review) => reviews.push(*review),
-            Awaited::Run(run) => runs.push(*run),
+            WaitTarget::Review(review) => reviews.push(*review),
+            WaitTarget::Run(run) => runs.push(*run),
         }
     }
-    let reviews = store.over_among(&reviews).await?.into_iter().map(Awaited::Review);
-    Ok(reviews.chain(store.stopped_among(&runs).await?.into_iter().map(Awaited::Run)).collect())
+    let reviews = store.over_among(&reviews).await?.into_iter().map(WaitTarget::Review);
+    Ok(reviews.chain(store.stopped_among(&runs).await?.into_iter().map(WaitTarget::Run)).collect())
 }

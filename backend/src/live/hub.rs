@@ -35,7 +35,7 @@ pub trait Observe: Send + Sync + 'static {
 }
 
 /// The options of the hub.
-pub struct Options {
+pub struct HubOptions {
     /// The store whose log is followed.
     pub store: Store,
     /// The source of the server's time, for clients that count down.
@@ -52,7 +52,7 @@ pub struct Options {
     pub max_replay: usize,
 }
 
-impl Options {
+impl HubOptions {
     /// Returns the default options: 4,096 entries, 32 MiB, a replay of 50,000 entries, no observers.
     pub fn new(store: Store, clock: SharedClock, streams: Streams) -> Self {
         Self {
@@ -72,7 +72,7 @@ pub struct Hub;
 
 impl Hub {
     /// Starts to tail the log from its current end.
-    pub async fn run(options: Options) -> Result<HubHandle, store::Error> {
+    pub async fn run(options: HubOptions) -> Result<HubHandle, store::Error> {
         let tail = Tail::at_end(options).await?;
         let commits = tail.commits.clone();
         let shared = Arc::clone(&tail.shared);
@@ -245,7 +245,7 @@ impl CommitFollower for Tail {
 
 impl Tail {
     /// Creates a tail at the current end of the log.
-    pub async fn at_end(options: Options) -> Result<Self, store::Error> {
+    pub async fn at_end(options: HubOptions) -> Result<Self, store::Error> {
         let commits = options.store.commits();
         let head = options.store.head().await?;
         let head = options.store.place(&head).ok_or(store::Error::Cursor)?;

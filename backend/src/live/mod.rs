@@ -28,7 +28,7 @@ mod topics;
 mod upgrade;
 
 pub use authenticate::Authenticate;
-pub use hub::{Hub, HubHandle, Listening, Observe, Options};
+pub use hub::{Hub, HubHandle, HubOptions, Listening, Observe};
 pub use limit::MaxSockets;
 pub use upgrade::{LiveState, upgrade};
 

@@ -28,7 +28,6 @@ pub(crate) enum FrameError {
     Close(String),
 }
 
-/// Reads a frame as a message.
 pub(crate) fn read(text: &str) -> Result<ClientMessage, FrameError> {
     /// The part of a frame that a reply needs.
     #[derive(Deserialize)]
@@ -109,7 +108,6 @@ pub(super) async fn decide(
     commit(store, actor, r#ref, "decide", review, &body, input).await
 }
 
-/// Claims a review.
 pub(super) async fn claim(store: &Store, actor: &Actor, r#ref: String, review: ReviewId) -> ServerMessage {
     let input = Input::Claim { review, by: actor.principal.clone(), via: Via::Human };
     commit(store, actor, r#ref, "claim", review, &[], input).await

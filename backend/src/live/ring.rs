@@ -169,6 +169,7 @@ mod tests {
             run_id: None,
             review_id: None,
             actor: None,
+            token: None,
             data: serde_json::Map::new(),
         };
         let place = LogPlace { seq: row, seen: 1 };

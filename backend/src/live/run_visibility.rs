@@ -110,7 +110,6 @@ impl Viewers {
     }
 }
 
-/// The cached runs.
 pub(super) struct VisibilityCache {
     store: Store,
     known: Mutex<Cached>,

@@ -20,7 +20,7 @@ use super::hub::{HubHandle, Listening};
 use super::outgoing::{OutgoingEntry, text};
 use super::replay::{Follower, ReplayPlace, Replayed};
 use super::request::{self, FrameError};
-use super::snapshot::Snapshot;
+use super::snapshot::LiveSnapshot;
 use super::topics::Topics;
 use crate::problem;
 use crate::store::{Actor, Tally};
@@ -227,8 +227,8 @@ where
     }
 
     async fn snapshot(&mut self) -> Step {
-        let Snapshot { text, shown, tally } =
-            Snapshot::read(&self.hub, &self.actor.principal, self.topics.reviews()).await?;
+        let LiveSnapshot { text, shown, tally } =
+            LiveSnapshot::read(&self.hub, &self.actor.principal, self.topics.reviews()).await?;
         self.stale = false;
         self.shown.clear();
         for review in shown {

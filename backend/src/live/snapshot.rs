@@ -17,7 +17,7 @@ use crate::store::{Pending, Tally};
 const MAX_BYTES: usize = 1 << 20;
 
 /// A snapshot, ready to be sent.
-pub(super) struct Snapshot {
+pub(super) struct LiveSnapshot {
     /// The snapshot as a message, in JSON.
     pub text: Utf8Bytes,
     /// The ids of the reviews in the snapshot.
@@ -26,7 +26,7 @@ pub(super) struct Snapshot {
     pub tally: Tally,
 }
 
-impl Snapshot {
+impl LiveSnapshot {
     /// Reads a snapshot for `viewer`. `with_reviews`: it contains reviews; without them, it still has their number.
     pub async fn read(hub: &HubHandle, viewer: &Principal, with_reviews: bool) -> Result<Self, CloseReason> {
         let _turn = hub.turn().await;

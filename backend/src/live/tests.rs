@@ -21,7 +21,7 @@ use shared::protocol::ServerMessage;
 use tokio::time::Instant;
 
 use super::session::SocketSession;
-use super::{Authenticate, Hub, HubHandle, Options};
+use super::{Authenticate, Hub, HubHandle, HubOptions};
 use crate::clock::{Clock as _, SystemClock};
 use crate::store::testing::Database;
 use crate::store::{Actor, Store};
@@ -105,7 +105,7 @@ impl Authenticate for Deputy {
 async fn hub(database: &Database) -> HubHandle {
     let clock = Arc::new(SystemClock);
     let store = Store::open(database.options(clock.clone())).await.expect("a store");
-    Hub::run(Options::new(store, clock, Streams::default())).await.expect("a hub")
+    Hub::run(HubOptions::new(store, clock, Streams::default())).await.expect("a hub")
 }
 
 fn session(hub: &HubHandle, line: Line) -> SocketSession<Line> {

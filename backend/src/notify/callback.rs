@@ -7,7 +7,7 @@ use shared::notification::Occasion;
 use shared::time::Timestamp;
 
 use super::failure::{DeliveryFailure, unread};
-use super::plan::Notice;
+use super::plan::Announcement;
 use super::settings::NotificationSecrets;
 use super::webhook::{post, url_of};
 use super::{Error, Outlets};
@@ -47,7 +47,7 @@ impl Outlets {
     /// no callback URL.
     pub(super) async fn to_asker(
         &self,
-        notice: &Notice<'_>,
+        notice: &Announcement<'_>,
         store: &Store,
     ) -> Result<Option<NewDelivery>, store::Error> {
         let review = notice.review;

@@ -10,7 +10,7 @@ use shared::review::Review;
 
 use super::Outlets;
 use super::failure::{DeliveryFailure, unread};
-use super::plan::{Notice, PASSED_ON, update};
+use super::plan::{Announcement, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack::{self, ShownReview};
 use crate::store::{self, DeliveryKind, DeliveryOutcome, NewDelivery, Store, StoredDelivery};
@@ -32,7 +32,7 @@ impl Outlets {
             deliveries.extend(messages.iter().map(|message| update(message, PASSED_ON, entry.event.at)));
         }
         if let Some(channel) = channel_of(&review) {
-            let notice = Notice { entry, before, occasion: Occasion::Requested, review: &review, only: None };
+            let notice = Announcement { entry, before, occasion: Occasion::Requested, review: &review, only: None };
             deliveries.push(notice.delivery(DeliveryKind::SlackChannel, channel, &[]));
         }
         Ok(deliveries)

@@ -13,13 +13,14 @@ use shared::notification::Occasion;
 use shared::review::Review;
 use shared::time::Timestamp;
 
+use super::comments::NewComments;
 use super::failure::DeliveryFailure;
 use super::message;
 use super::settings::{Encryption, NotificationSecrets, SmtpSettings};
 use super::{Error, TIMEOUT};
 
-/// The longest excerpt of a prompt in a mail, in characters.
-const MAX_PROMPT: usize = 1500;
+/// The longest excerpt of a prompt or a comment in a mail, in characters.
+const MAX_EXCERPT: usize = 1500;
 /// The largest number of reviews that one mail lists.
 const MAX_LISTED: usize = 50;
 /// The time limit for a mail, from the connection to the reply after its end. A mail server may take minutes for that
@@ -39,10 +40,11 @@ pub(super) struct Mailer {
 pub(super) struct MailItem<'a> {
     pub occasion: Option<Occasion>,
     pub review: &'a Review,
+    /// The comments of which the mail tells, if any.
+    pub comments: Option<NewComments<'a>>,
     pub link: String,
 }
 
-/// A mail before it is sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mail {
     pub subject: String,
@@ -122,10 +124,16 @@ pub(super) fn mail(items: &[MailItem<'_>], url: &str, now: Timestamp) -> Mail {
             text.extend([format!("\n{}\n\n{}\n", message::outcome(review), item.link)]);
         } else {
             text.extend(message::time_left(review, now).map(|left| format!("{left}\n")));
+            let (what, quoted) = match &item.comments {
+                Some(comments) => {
+                    (format!("Read and answer: {}\n\n{}", item.link, comments.line()), &comments.newest.text)
+                }
+                None => (format!("Look at it, and decide: {}\n", item.link), &review.prompt),
+            };
             // The link comes first: what follows is not ours.
-            let prompt = message::quoted(&review.prompt, MAX_PROMPT);
-            text.extend([format!("\nLook at it, and decide: {}\n\n{}\n", item.link, prompt.text)]);
-            text.extend(prompt.left_out.map(|left_out| format!("\n{left_out}\n")));
+            let quotation = message::quoted(quoted, MAX_EXCERPT);
+            text.extend([format!("\n{what}\n{}\n", quotation.text)]);
+            text.extend(quotation.left_out.map(|left_out| format!("\n{left_out}\n")));
         }
         return Mail { subject, text: text + &footer };
     }
@@ -157,7 +165,8 @@ mod tests {
             "requested_by": "mia", "created_at": "2026-11-20T10:00:00Z",
         }))
         .unwrap();
-        let item = MailItem { occasion: Some(Occasion::Requested), review: &review, link: LINK.to_owned() };
+        let item =
+            MailItem { occasion: Some(Occasion::Requested), review: &review, comments: None, link: LINK.to_owned() };
         mail(&[item], "https://desk.test", review.created_at).text
     }
 

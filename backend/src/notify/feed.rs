@@ -10,7 +10,7 @@ use shared::notification::{Channel, Occasion};
 use tokio::sync::watch;
 
 use super::Outlets;
-use super::plan::{self, Notice, OVER, update};
+use super::plan::{self, Announcement, OVER, update};
 use super::recipients::{self, Recipient};
 use crate::clock::SharedClock;
 use crate::store::{self, CommitFollower, DeliveryKind, LogPage, NewDelivery, Resume, Store};
@@ -77,7 +77,7 @@ impl CommitFollower for Feeder {
         for entry in &entries {
             let may_be_wanted = !people.is_empty() || self.outlets.may_want(entry);
             if let Some((occasion, review, only)) = may_be_wanted.then(|| entry.event.announces()).flatten() {
-                let notice = Notice { entry, before: &before, occasion, review: &review, only: only.as_deref() };
+                let notice = Announcement { entry, before: &before, occasion, review: &review, only: only.as_deref() };
                 deliveries.extend(plan::to_programs(&notice, &self.outlets));
                 deliveries.extend(self.outlets.to_asker(&notice, &self.store).await?);
                 deliveries.extend(recipients::plan(&notice, &people, &self.outlets));
@@ -144,7 +144,7 @@ impl Feeder {
         Resume::After(ELSEWHERE)
     }
 
-    /// Everyone who chose to be notified. Empty if no entry is an occasion for that.
+    /// Everyone who has rules, their own or those of the settings. Empty if no entry is an occasion for that.
     async fn people(&self, entries: &[Entry]) -> Result<Vec<Recipient>, store::Error> {
         if self.outlets.channels().is_empty() {
             return Ok(Vec::new());
@@ -154,8 +154,11 @@ impl Feeder {
             return Ok(Vec::new());
         }
         let mut people = Vec::new();
-        for (record, choice) in self.store.notified().await? {
-            people.push(Recipient::of(&self.store, record, choice).await?);
+        for (record, choice) in self.store.notified(!self.outlets.default_rules.is_empty()).await? {
+            let choice = self.outlets.with_defaults(choice);
+            if !choice.applied().is_empty() {
+                people.push(Recipient::of(&self.store, record, choice).await?);
+            }
         }
         Ok(people)
     }

@@ -99,6 +99,7 @@ pub(super) fn verb(occasion: Option<Occasion>, review: &Review) -> &'static str 
             ReviewStatus::Pending | ReviewStatus::Resolved => "Decided",
         },
         Some(Occasion::Expiring) => "Nearly due",
+        Some(Occasion::Commented) => "Comment",
         _ => "To review",
     }
 }
@@ -148,7 +149,7 @@ fn span(time: std::time::Duration) -> String {
 /// The outcome of a review in a sentence: what was decided, by whom, and why.
 pub(super) fn outcome(review: &Review) -> String {
     let Some(resolution) = &review.resolution else { return "It still waits.".to_owned() };
-    let by: Vec<&str> = resolution.by.iter().map(shared::id::Username::as_str).collect();
+    let by: Vec<String> = resolution.authors(&review.decisions).iter().map(ToString::to_string).collect();
     let who = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
     let chosen = resolution.decision.as_ref().and_then(|decision| match &decision.verdict {
         shared::decision::Verdict::Choose { option, .. } => {

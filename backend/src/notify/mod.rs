@@ -1,5 +1,5 @@
-//! Notifies people and programs outside the console: that a review needs them, that time is nearly up, and how a review
-//! ended. Owns the channels, the choice of recipients, and sending with its retries.
+//! Notifies people and programs outside the console: that a review needs them, that time is nearly up, what others say
+//! about it, and how it ended. Owns the channels, the choice of recipients, and sending with its retries.
 //!
 //! Nothing here is on the path of a commit. A feeder reads the log and makes deliveries of its entries, and a sender
 //! sends them; after a crash both continue where they were. If no channel is set up, neither runs, and nothing leaves
@@ -9,6 +9,7 @@
 
 mod callback;
 mod channel;
+mod comments;
 mod email;
 mod failure;
 mod feed;
@@ -31,14 +32,15 @@ use std::time::Duration;
 
 use shared::id::ReviewId;
 use shared::log::Entry;
-use shared::notification::Channel;
+use shared::notification::{Channel, Notifications, Rule};
 use tokio::sync::watch;
 
 pub use callback::NO_CALLBACKS;
 pub use email::is_address;
 pub use service::{InteractionReply, NotificationService, Untested};
 pub use settings::{
-    Encryption, NotificationSecrets, NotificationSettings, SlackSettings, SmtpSettings, WebhookSettings,
+    DefaultNotifications, Encryption, NotificationSecrets, NotificationSettings, RuleMistake, SlackSettings,
+    SmtpSettings, WebhookSettings, rule_mistakes,
 };
 pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent, is_slack_user_id};
 
@@ -71,7 +73,7 @@ pub enum Error {
 }
 
 /// The dependencies of the notifier.
-pub struct Options {
+pub struct NotifierOptions {
     /// The database whose log is read, and which stores the deliveries.
     pub store: Store,
     /// The clock by which attempts are timed.
@@ -86,7 +88,7 @@ pub struct Options {
     pub first_wait: Duration,
 }
 
-impl Options {
+impl NotifierOptions {
     /// Creates options with the usual wait of about five seconds before the second attempt.
     pub fn new(
         store: Store,
@@ -106,6 +108,8 @@ struct Outlets {
     callbacks: Option<Callbacks>,
     slack: Option<Slack>,
     mailer: Option<Mailer>,
+    /// The rules of people who chose none.
+    default_rules: Vec<Rule>,
     /// The URL of the console, without a slash at the end.
     url: String,
 }
@@ -114,14 +118,17 @@ impl Outlets {
     fn new(settings: NotificationSettings, secrets: &NotificationSecrets, url: String) -> Result<Self, Error> {
         let webhooks = settings.webhooks.into_iter();
         let webhooks = webhooks.map(|(name, webhook)| Ok((name.clone(), Webhook::new(&name, webhook, secrets)?)));
-        Ok(Self {
+        let mut outlets = Self {
             clients: Clients::new(&settings.allowed_hosts)?,
             webhooks: webhooks.collect::<Result<_, Error>>()?,
             callbacks: Callbacks::new(secrets)?,
             slack: settings.slack.map(|slack| Slack::new(&slack, secrets)).transpose()?,
             mailer: settings.smtp.map(|smtp| Mailer::new(&smtp, secrets)).transpose()?,
+            default_rules: Vec::new(),
             url,
-        })
+        };
+        outlets.default_rules = settings.default.checked(&outlets.channels())?;
+        Ok(outlets)
     }
 
     fn is_empty(&self) -> bool {
@@ -134,6 +141,12 @@ impl Outlets {
         slack.chain(self.mailer.iter().map(|_| Channel::Email)).collect()
     }
 
+    /// Returns a person's choice with what this server adds to it: its channels, and the rules of those who chose none.
+    fn with_defaults(&self, choice: Option<Notifications>) -> Notifications {
+        let (available, default_rules) = (self.channels(), self.default_rules.clone());
+        Notifications { available, default_rules, ..choice.unwrap_or_default() }
+    }
+
     /// Whether programs, or a channel in Slack, may be notified of an entry. Its review need not be read otherwise.
     fn may_want(&self, entry: &Entry) -> bool {
         // Only questions without a run are answered by a callback, perhaps by another server that has the secret.
@@ -141,7 +154,6 @@ impl Outlets {
         !self.webhooks.is_empty() || self.slack.is_some() || may_be_answered
     }
 
-    /// Returns the address of a review.
     fn link(&self, review: ReviewId) -> String {
         format!("{}/reviews/{review}", self.url)
     }
@@ -152,8 +164,8 @@ pub struct Notifier;
 
 impl Notifier {
     /// Starts the notifier where the last one stopped. If no channel is set up, nothing runs.
-    pub async fn run(options: Options) -> Result<NotifierHandle, Error> {
-        let Options { store, clock, settings, secrets, url, first_wait } = options;
+    pub async fn run(options: NotifierOptions) -> Result<NotifierHandle, Error> {
+        let NotifierOptions { store, clock, settings, secrets, url, first_wait } = options;
         let outlets = Arc::new(Outlets::new(settings, &secrets, url)?);
         if outlets.is_empty() {
             // Channels that are set up later must not get notifications of what happened before.
@@ -168,7 +180,7 @@ impl Notifier {
         let (commits, kept) = (store.commits(), store.clone());
         let mut tasks = vec![
             background.start("feeder", |stop| store::follow(feeder, commits, stop)),
-            background.start("clean-up of deliveries", |stop| send::clean_up(kept, stop)),
+            background.run("clean-up of deliveries", send::clean_up(kept)),
         ];
         for (name, lane) in [("sender", DeliveryLane::Others), ("sender of mails", DeliveryLane::Mails)] {
             let (terms, changed) = (sender::terms(&clock), added.subscribe());

@@ -1,17 +1,18 @@
 //! Makes deliveries of log entries. Pure: the same entry gives the same deliveries, with the same ids.
 
 use serde::Deserialize as _;
+use shared::JsonMap;
 use shared::id::Username;
 use shared::log::{Cursor, Entry, ReviewChange};
 use shared::notification::Occasion;
-use shared::review::Review;
+use shared::review::{Assignee, Reassignment, Review};
 use shared::time::Timestamp;
 
 use super::Outlets;
 use crate::store::{DeliveryEvent, DeliveryKind, NewDelivery, StoredDelivery};
 
 /// An entry of the log of which someone may be notified.
-pub(super) struct Notice<'a> {
+pub(super) struct Announcement<'a> {
     /// The entry. Its cursor is part of what the ids of deliveries are derived from.
     pub entry: &'a Entry,
     /// The cursor just before the entry.
@@ -24,7 +25,7 @@ pub(super) struct Notice<'a> {
     pub only: Option<&'a [Username]>,
 }
 
-impl Notice<'_> {
+impl Announcement<'_> {
     /// Makes a delivery of the entry. Its id is derived from the entry, the kind, the target, the occasion and `parts`.
     pub fn delivery(&self, kind: DeliveryKind, target: &str, parts: &[&str]) -> NewDelivery {
         let event = DeliveryEvent::Announce(self.occasion);
@@ -66,24 +67,44 @@ pub(super) const OVER: &str = "over";
 /// Reason for an update: others are asked now.
 pub(super) const PASSED_ON: &str = "passed_on";
 
-/// Makes the deliveries to programs. Those with a filter of roles also want reviews that an escalation makes theirs.
-pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
+/// Makes the deliveries to programs. Those with a filter of roles also want reviews that an escalation or a reassignment
+/// makes theirs.
+pub(super) fn to_programs(notice: &Announcement<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
     let event = &notice.entry.event;
-    let before = if event.kind.occasion().is_some() {
-        None
-    } else if let Ok(ReviewChange::Escalated { role }) = ReviewChange::deserialize(&event.data) {
-        let mut before = notice.review.clone();
-        before.escalated.pop();
-        // The role is among the reviewers too; it stays if an earlier escalation added it.
-        let is_new = !before.escalated.contains(&role);
-        before.reviewers.roles.retain(|known| *known != role || !is_new);
-        Some(before)
-    } else {
+    let is_first = event.kind.occasion().is_some() || notice.occasion == Occasion::Commented;
+    let before = if is_first { None } else { before_new_role(notice.review, &event.data) };
+    if !is_first && before.is_none() {
         return Vec::new();
-    };
+    }
     let wanted = outlets.webhooks.iter().filter(|(_, webhook)| {
         let wants = |review| webhook.wants(notice.occasion, review);
         wants(notice.review) && !before.as_ref().is_some_and(wants)
     });
     wanted.map(|(name, _)| notice.delivery(DeliveryKind::Webhook, name, &[])).collect()
+}
+
+/// Returns the review as it was before a change of it gave it to another role; `None` for other changes.
+fn before_new_role(review: &Review, change: &JsonMap) -> Option<Review> {
+    let mut before = review.clone();
+    match ReviewChange::deserialize(change).ok()? {
+        ReviewChange::Escalated { role } => {
+            before.escalated.pop();
+            // The role is among the reviewers too; it stays if an earlier escalation added it.
+            let is_new = !before.escalated.contains(&role);
+            before.reviewers.roles.retain(|known| *known != role || !is_new);
+        }
+        ReviewChange::Reassigned { .. } => {
+            let Reassignment { from, to, .. } = before.reassignments.pop()?;
+            let Assignee::Role(role) = &to else { return None };
+            before.reviewers.roles.retain(|known| known != role);
+            for assignee in from {
+                match assignee {
+                    Assignee::Role(role) => before.reviewers.roles.push(role),
+                    Assignee::User(user) => before.reviewers.users.push(user),
+                }
+            }
+        }
+        _ => return None,
+    }
+    Some(before)
 }

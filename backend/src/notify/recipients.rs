@@ -1,18 +1,19 @@
-//! Chooses the people who are notified, by their settings, and checks whether a message is still useful when it is due.
+//! Chooses the people who are notified, by their rules, and checks whether a message is still useful when it is due.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use shared::access::Principal;
-use shared::id::DeliveryId;
+use shared::id::{DeliveryId, ReviewId};
 use shared::notification::{Channel, Notifications, Occasion};
 use shared::review::Review;
 
 use super::Outlets;
 use super::channel::is_asked;
+use super::comments::{NewComments, has_answered};
 use super::email::{MailItem, mail};
 use super::failure::{DeliveryFailure, unread};
-use super::plan::{Notice, OVER, PASSED_ON, update};
+use super::plan::{Announcement, OVER, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack;
 use crate::store::{
@@ -28,7 +29,7 @@ const FEW: usize = 5;
 /// After this many failures, a delivery is sent alone.
 const ALONE_AFTER: u32 = 5;
 
-/// A person who chose to be notified.
+/// A person who may be notified.
 pub(super) struct Recipient {
     record: UserRecord,
     choice: Notifications,
@@ -47,20 +48,19 @@ impl Recipient {
     }
 }
 
-/// Makes the deliveries to people.
-pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets) -> Vec<NewDelivery> {
+pub(super) fn plan(notice: &Announcement<'_>, people: &[Recipient], outlets: &Outlets) -> Vec<NewDelivery> {
     let channels = outlets.channels();
     let mut deliveries: Vec<NewDelivery> = Vec::new();
     for Recipient { record, choice, principal } in people {
         if notice.only.is_some_and(|only| !only.contains(&principal.username)) {
             continue;
         }
-        for rule in &choice.rules {
+        for rule in choice.applied() {
             let wanted = rule.events.contains(&notice.occasion)
                 && (rule.severities.is_empty() || rule.severities.contains(&notice.review.stakes.severity))
                 && channels.contains(&rule.channel)
                 && address(rule.channel, record, choice).is_some()
-                && notice.entry.event.actor.as_ref() != Some(&principal.username);
+                && !notice.entry.event.is_done_by(&principal.username);
             if !wanted || !concerns(principal, notice.occasion, notice.review) {
                 continue;
             }
@@ -78,8 +78,8 @@ pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets)
     deliveries
 }
 
-/// Whether a person is notified: of reviews that they may decide and have not voted on, and of the end of reviews that
-/// they requested or voted on.
+/// Whether a person is notified: of reviews that they may decide and have not voted on, of the end of reviews that they
+/// requested or voted on, and of comments on reviews in which they take part.
 fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool {
     match occasion {
         Occasion::Requested | Occasion::Expiring => shared::log::is_asked(principal, review),
@@ -87,6 +87,7 @@ fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool 
             let voted = review.decisions.iter().any(|decision| decision.by == principal.username);
             voted || review.requested_by == principal.username
         }
+        Occasion::Commented => shared::log::takes_part(principal, review),
     }
 }
 
@@ -98,9 +99,9 @@ pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notificati
     }
 }
 
-/// Groups deliveries that go in one message: mails to one person, and chat messages to one person if they are many. An
-/// update of a message always stands alone, and so does a delivery that failed often, since the others may have failed
-/// because of it.
+/// Groups deliveries that go in one message: mails to one person, and chat messages to one person about the same event
+/// of one review, or about everything if they are many. An update of a message always stands alone, and so does a
+/// delivery that failed often, since the others may have failed because of it.
 pub(super) fn together(claimed: Vec<StoredDelivery>) -> Vec<Vec<StoredDelivery>> {
     let mut groups: BTreeMap<(DeliveryKind, String), Vec<StoredDelivery>> = BTreeMap::new();
     for held in claimed {
@@ -108,11 +109,41 @@ pub(super) fn together(claimed: Vec<StoredDelivery>) -> Vec<Vec<StoredDelivery>>
         let with = if joins && held.failures < ALONE_AFTER { held.target.clone() } else { held.id.to_string() };
         groups.entry((held.kind, with)).or_default().push(held);
     }
-    let few = |group: &Vec<StoredDelivery>| {
-        group.len() <= FEW && group.iter().all(|held| held.kind == DeliveryKind::Person(Channel::Slack))
-    };
-    let (few, many): (Vec<_>, Vec<_>) = groups.into_values().partition(few);
-    few.into_iter().flatten().map(|held| vec![held]).chain(many).collect()
+    groups.into_values().flat_map(messages).collect()
+}
+
+/// Splits a group of chat messages by review and event if there are few of them.
+fn messages(group: Vec<StoredDelivery>) -> Vec<Vec<StoredDelivery>> {
+    if group.iter().any(|held| held.kind != DeliveryKind::Person(Channel::Slack)) {
+        return vec![group];
+    }
+    let mut messages: BTreeMap<(ReviewId, DeliveryEvent), Vec<StoredDelivery>> = BTreeMap::new();
+    for held in &group {
+        messages.entry((held.review, held.event)).or_default().push(held.clone());
+    }
+    if messages.len() <= FEW { messages.into_values().collect() } else { vec![group] }
+}
+
+/// What a message to a person says of a review, and the deliveries that it carries out.
+struct Item<'a> {
+    lead: &'a StoredDelivery,
+    others: Vec<&'a StoredDelivery>,
+    occasion: Occasion,
+    review: Review,
+}
+
+impl<'a> Item<'a> {
+    fn held(&self) -> impl Iterator<Item = &'a StoredDelivery> {
+        std::iter::once(self.lead).chain(self.others.iter().copied())
+    }
+
+    fn shown<'b>(&'b self, to: &Principal, outlets: &Outlets) -> MailItem<'b> {
+        let Self { occasion, review, .. } = self;
+        let count = self.others.len() + 1;
+        let comments = (*occasion == Occasion::Commented).then_some(count);
+        let comments = comments.and_then(|count| NewComments::for_reader(&to.username, review, count));
+        MailItem { occasion: Some(*occasion), review, comments, link: outlets.link(review.id) }
+    }
 }
 
 impl Sender {
@@ -130,30 +161,38 @@ impl Sender {
         let Some(to) = address(channel, &person.record, &person.choice) else {
             return Ok(all(DeliveryOutcome::Dropped("this person has no address for this channel")));
         };
-        let (mut outcomes, mut open) = (Vec::new(), Vec::new());
+        let (mut outcomes, mut open) = (Vec::new(), Vec::<Item<'a>>::new());
         for held in group {
             match self.still(&person.principal, held).await? {
-                Ok((occasion, review)) => open.push((held, occasion, review)),
                 Err(why) => outcomes.push((held, DeliveryOutcome::Dropped(why))),
+                Ok((occasion, review)) => {
+                    match open.iter_mut().find(|item| item.occasion == occasion && item.review.id == review.id) {
+                        Some(item) => item.others.push(held),
+                        None => open.push(Item { lead: held, others: Vec::new(), occasion, review }),
+                    }
+                }
             }
         }
-        let Some((lead, ..)) = open.first() else { return Ok(outcomes) };
+        let mut items = Vec::new();
+        for item in open {
+            let is_comment = item.occasion == Occasion::Commented;
+            let pause = if is_comment { self.comment_pause(item.lead).await? } else { None };
+            match pause {
+                Some(after) => outcomes.extend(item.held().map(|held| (held, DeliveryOutcome::Postponed { after }))),
+                None => items.push(item),
+            }
+        }
+        let Some(lead) = items.first().map(|item| item.lead) else { return Ok(outcomes) };
+        let held = items.iter().flat_map(Item::held);
         if let Some(after) = self.too_much(lead).await? {
-            outcomes.extend(open.iter().map(|(held, ..)| (*held, DeliveryOutcome::Postponed { after })));
+            outcomes.extend(held.map(|held| (held, DeliveryOutcome::Postponed { after })));
             return Ok(outcomes);
         }
-        let items: Vec<MailItem<'_>> = open
-            .iter()
-            .map(|(held, occasion, review)| MailItem {
-                occasion: Some(*occasion),
-                review,
-                link: self.outlets.link(held.review),
-            })
-            .collect();
-        let receipt = self.send(channel, &to, lead.id, &items).await?;
+        let shown: Vec<_> = items.iter().map(|item| item.shown(&person.principal, &self.outlets)).collect();
+        let receipt = self.send(channel, &to, lead.id, &shown).await?;
         // The first delivery is the message, and the others are part of it.
-        outcomes.push((*lead, DeliveryOutcome::Sent { receipt, shown: None }));
-        outcomes.extend(open.iter().skip(1).map(|(held, ..)| (*held, DeliveryOutcome::Joined)));
+        outcomes.push((lead, DeliveryOutcome::Sent { receipt, shown: None }));
+        outcomes.extend(held.skip(1).map(|held| (held, DeliveryOutcome::Joined)));
         Ok(outcomes)
     }
 
@@ -175,15 +214,17 @@ impl Sender {
         }
         let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
         let message = match items {
-            [MailItem { occasion: Some(Occasion::Resolved), review, link }] => slack::over(review, link),
-            [MailItem { occasion, review, link }] => {
+            [MailItem { comments: Some(comments), review, link, .. }] => slack::comments(comments, review, link),
+            [MailItem { occasion: Some(Occasion::Resolved), review, link, .. }] => slack::over(review, link),
+            [MailItem { occasion, review, link, .. }] => {
                 slack::open(occasion.unwrap_or(Occasion::Requested), review, link, now)
             }
             several => slack::digest(several, &self.outlets.url),
         };
         let posted = slack.post(&self.outlets.clients, to, id, &message).await?;
-        // A message about several reviews is not changed later.
-        Ok((items.len() == 1).then(|| serde_json::to_string(&posted.receipt).unwrap_or_default()))
+        // A message about comments or several reviews is not changed later.
+        let may_change = matches!(items, [MailItem { comments: None, .. }]);
+        Ok(may_change.then(|| serde_json::to_string(&posted.receipt).unwrap_or_default()))
     }
 
     /// Updates a message whose review is over, or is asked of others. The review is read again after each update, so
@@ -224,12 +265,12 @@ impl Sender {
         Ok(())
     }
 
-    /// Returns a person who may log in and chose to be notified.
+    /// Returns a person who may log in.
     async fn person(&self, username: &str) -> Result<Option<Recipient>, DeliveryFailure> {
         let record = self.store.user(username).await.map_err(|error| unread(&error))?;
         let Some(record) = record.filter(|record| record.user.active) else { return Ok(None) };
         let choice = self.store.notifications(username).await.map_err(|error| unread(&error))?;
-        let Some(choice) = choice else { return Ok(None) };
+        let choice = self.outlets.with_defaults(choice);
         Recipient::of(&self.store, record, choice).await.map(Some).map_err(|error| unread(&error))
     }
 
@@ -248,6 +289,9 @@ impl Sender {
         }
         if !concerns(principal, occasion, &review) {
             return Ok(Err("it no longer concerns this person"));
+        }
+        if occasion == Occasion::Commented && has_answered(&principal.username, &review) {
+            return Ok(Err("this person has answered"));
         }
         Ok(Ok((occasion, review)))
     }

@@ -29,18 +29,15 @@ const CLEANUP: Duration = Duration::from_hours(1);
 /// The interval if older ones are left over after a removal.
 const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 
-/// Removes old deliveries until the notifier stops.
-pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
-    let cleaning = async {
-        loop {
-            let more = store.forget_deliveries(KEPT).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "could not remove old deliveries; trying again later");
-                false
-            });
-            tokio::time::sleep(if more { CLEANUP_OF_MORE } else { CLEANUP }).await;
-        }
-    };
-    stop.run_until_cancelled(cleaning).await;
+/// Removes old deliveries, for ever.
+pub(super) async fn clean_up(store: Store) {
+    loop {
+        let more = store.forget_deliveries(KEPT).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "could not remove old deliveries; trying again later");
+            false
+        });
+        tokio::time::sleep(if more { CLEANUP_OF_MORE } else { CLEANUP }).await;
+    }
 }
 
 impl Consumer for Sender {
@@ -86,6 +83,7 @@ impl Consumer for Sender {
 impl Sender {
     /// Makes one attempt for deliveries that go in one message, and records their outcomes.
     async fn handle(&self, group: Vec<StoredDelivery>, lost: CancellationToken) {
+        let group = self.with_further_comments(group).await;
         let Some(first) = group.first() else { return };
         let span = tracing::info_span!(
             "delivery",
@@ -183,7 +181,7 @@ impl Sender {
     async fn body(&self, held: &StoredDelivery) -> Result<Option<String>, DeliveryFailure> {
         let entry = self.store.entry_of_review(held.review, &held.place).await.map_err(|error| unread(&error))?;
         let entry = entry.filter(|entry| entry.event.review_id == Some(held.review));
-        Ok(entry.map(|entry| webhook::body(&entry, &self.outlets.link(held.review))))
+        Ok(entry.map(|entry| webhook::body(&entry, held.event, &self.outlets.link(held.review))))
     }
 }
 

@@ -62,9 +62,9 @@ impl NotificationService {
         Self { clock, outlets, tests: Arc::new(RateLimit::new(1, BETWEEN_TESTS)) }
     }
 
-    /// Returns the channels on which people can be notified.
-    pub fn channels(&self) -> Vec<Channel> {
-        self.outlets.channels()
+    /// Returns a person's choice with what this server adds to it: its channels, and the rules of those who chose none.
+    pub fn with_defaults(&self, choice: Option<Notifications>) -> Notifications {
+        self.outlets.with_defaults(choice)
     }
 
     /// Checks that the answer to a question can be posted to this URL. The error says why not.

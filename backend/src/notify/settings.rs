@@ -1,12 +1,18 @@
 //! The receivers and channels in the settings file and the environment.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Deserialize;
 use shared::definition::Severity;
 use shared::id::{FlowId, MAX_NAME};
-use shared::notification::Occasion;
+use shared::notification::{Channel, MAX_RULES, Occasion, Rule};
 use shared::review::ReviewKind;
+
+use super::Error;
+
+/// The longest delay of a rule.
+const MAX_AFTER: Duration = Duration::from_hours(30 * 24);
 
 /// `[notifications]` of the settings file. Secrets are not in the file: they come from the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -22,6 +28,65 @@ pub struct NotificationSettings {
     pub slack: Option<SlackSettings>,
     /// The mail server. `None`: no mail is sent.
     pub smtp: Option<SmtpSettings>,
+    /// What people get who chose no rules of their own.
+    pub default: DefaultNotifications,
+}
+
+/// `[notifications.default]`: the notifications of people who chose no rules of their own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DefaultNotifications {
+    /// The rules, as people choose them.
+    pub rules: Vec<Rule>,
+}
+
+impl DefaultNotifications {
+    /// Returns the rules, checked against the channels that are set up.
+    pub(super) fn checked(self, channels: &[Channel]) -> Result<Vec<Rule>, Error> {
+        let wrong = |why: String| Error::Settings(format!("[notifications.default]: {why}"));
+        let mistakes = rule_mistakes(&self.rules);
+        if let Some(RuleMistake { rule, why }) = mistakes.first() {
+            return Err(wrong(match rule {
+                Some((index, field)) => format!("rule {}: `{field}`: {why}", index + 1),
+                None => format!("`rules`: {why}"),
+            }));
+        }
+        match self.rules.iter().enumerate().find(|(_, rule)| !channels.contains(&rule.channel)) {
+            Some((index, rule)) => {
+                let section = match rule.channel {
+                    Channel::Slack => "[notifications.slack]",
+                    Channel::Email => "[notifications.smtp]",
+                };
+                let (number, channel) = (index + 1, rule.channel.as_str());
+                Err(wrong(format!("rule {number} needs the channel `{channel}`: set up {section}")))
+            }
+            None => Ok(self.rules),
+        }
+    }
+}
+
+/// A mistake in notification rules.
+#[derive(Debug)]
+pub struct RuleMistake {
+    /// The index and the field of the rule. `None` if the mistake is in all of them.
+    pub rule: Option<(usize, &'static str)>,
+    /// What must be changed.
+    pub why: String,
+}
+
+/// Returns every mistake in the rules of a person or of the settings.
+pub fn rule_mistakes(rules: &[Rule]) -> Vec<RuleMistake> {
+    let too_many =
+        (rules.len() > MAX_RULES).then(|| RuleMistake { rule: None, why: format!("at most {MAX_RULES} rules") });
+    let in_rules = rules.iter().enumerate().flat_map(|(index, rule)| {
+        let wrong = |is_wrong: bool, field, why: &str| {
+            is_wrong.then(|| RuleMistake { rule: Some((index, field)), why: why.to_owned() })
+        };
+        let too_long = rule.after.is_some_and(|after| after.0 > MAX_AFTER);
+        let events = wrong(rule.events.is_empty(), "events", "at least one event");
+        events.into_iter().chain(wrong(too_long, "after", "at most 30 days"))
+    });
+    too_many.into_iter().chain(in_rules).collect()
 }
 
 /// `[notifications.slack]`: an app in Slack, or in a program with the same API. Its bot token is
@@ -127,4 +192,29 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= MAX_NAME
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_rules_that_cannot_apply_are_refused_with_their_place_and_the_remedy() {
+        let checked = |rules: &str, channels: &[Channel]| {
+            let settings: NotificationSettings =
+                toml::from_str(&format!("[default]\nrules = [{rules}]")).expect("TOML");
+            settings.default.checked(channels).map_err(|error| error.to_string())
+        };
+        let good = "{ channel = \"email\", events = [\"review.requested\", \"review.expiring\"], after = \"10m\" }";
+        assert_eq!(checked(good, &[Channel::Email]).expect("it is right").len(), 1);
+        for (rules, expected) in [
+            (good.replace("email", "slack"), "rule 1 needs the channel `slack`: set up [notifications.slack]"),
+            (format!("{good}, {}", good.replace("10m", "31d")), "rule 2: `after`: at most 30 days"),
+            ("{ channel = \"email\", events = [] }".to_owned(), "rule 1: `events`: at least one event"),
+            (vec![good; MAX_RULES + 1].join(", "), "`rules`: at most 20 rules"),
+        ] {
+            let error = checked(&rules, &[Channel::Email]).expect_err("it is wrong");
+            assert_eq!(error, format!("[notifications.default]: {expected}"));
+        }
+    }
 }

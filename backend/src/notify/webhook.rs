@@ -16,6 +16,7 @@ use super::{Error, TIMEOUT};
 use crate::http_client::{beginning, retry_after};
 use crate::ssrf::Clients;
 use crate::standard_webhooks::{SECRET, SigningKeys};
+use crate::store::DeliveryEvent;
 
 /// The largest part of a response that is read, in bytes.
 const MAX_ANSWER: usize = 4096;
@@ -99,18 +100,24 @@ pub(super) fn url_of(text: &str) -> Result<Url, String> {
 }
 
 /// The body of the message about an entry, the same for every attempt.
-pub(super) fn body(entry: &Entry, link: &str) -> String {
+pub(super) fn body(entry: &Entry, announced: DeliveryEvent, link: &str) -> String {
     let event = &entry.event;
+    let name = match announced {
+        // In the log, comments are one of many changes.
+        DeliveryEvent::Announce(Occasion::Commented) => announced.as_str(),
+        _ => event.kind.as_str(),
+    };
     // The log holds no secret votes.
     let review = event.data.get("review").cloned().unwrap_or_default();
     let mut data = json!({ "review": review, "url": link });
     if let (Value::Object(data), Some(actor)) = (&mut data, &event.actor) {
         data.insert("actor".to_owned(), json!(actor));
+        data.extend(event.token.map(|token| ("token".to_owned(), json!(token))));
     }
     if let (Value::Object(data), Some(review)) = (&mut data, event.review().filter(Review::is_pending)) {
         data.insert("notification".to_owned(), notification(&review, link));
     }
-    json!({ "type": event.kind, "timestamp": event.at, "data": data }).to_string()
+    json!({ "type": name, "timestamp": event.at, "data": data }).to_string()
 }
 
 /// The type of review in one word, with its urgency, for programs that do not show reviews themselves.

@@ -14,7 +14,6 @@ use tokio::sync::Notify;
 use super::Limits;
 use crate::client_address::Network;
 
-/// The slots for connections.
 pub(super) struct ConnectionLimit(Arc<LimitState>);
 
 struct LimitState {

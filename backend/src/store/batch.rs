@@ -42,7 +42,6 @@ impl Table {
 #[derive(Default)]
 pub(super) struct Batch(Vec<TableWrite>);
 
-/// A write to one table.
 struct TableWrite {
     /// The table, and the number of its key columns. `None` if the caller supplied the statement.
     table: Option<(&'static str, usize)>,

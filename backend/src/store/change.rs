@@ -13,7 +13,7 @@ use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
 use shared::definition::Flow;
 use shared::deputy::Deputyship;
 use shared::feedback::{Feedback, NewFeedback};
-use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TokenId, Username};
+use shared::id::{DeputyId, FeedbackId, FlowId, GrantId, ReviewId, RunId, TokenId, Username};
 use shared::notification::Notifications;
 use shared::review::Review;
 use shared::run::{Context, Run};
@@ -23,7 +23,7 @@ use shared::view::Views;
 use crate::engine::{Carrier, GuardrailReply, Input};
 
 pub use archive::{NewArchive, RunInArchive};
-pub use credential::{Credential, CredentialKind, NewCredential, SessionClient};
+pub use credential::{Credential, CredentialKind, CredentialUse, NewCredential, SessionClient};
 pub use erase::NewErasure;
 pub use sign_in::{
     FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor,
@@ -132,7 +132,7 @@ pub enum Operation {
         /// The input of the engine.
         input: Box<Input>,
     },
-    /// Passes an input to the run of a review. Returns [`Committed::Decided`].
+    /// Passes an input to the run of a review. Returns [`Committed::Decided`], or [`Committed::Done`] for a view.
     Review {
         /// The review; its run is looked up.
         review: ReviewId,
@@ -148,6 +148,8 @@ pub enum Operation {
         /// The feedback.
         feedback: Box<NewFeedback>,
     },
+    /// Retracts feedback; `CommitError::NotFound` if it does not exist.
+    RetractFeedback(FeedbackId),
     /// Saves a flow: as a new version, unless the newest version has the same source and calls the same versions.
     /// Returns [`Committed::Flow`].
     SaveFlow(Box<NewFlow>),
@@ -207,12 +209,7 @@ pub enum Operation {
         digest: [u8; 32],
     },
     /// Revokes a token. Returns [`Committed::Done`].
-    RevokeToken {
-        /// The token.
-        id: TokenId,
-        /// The person to whom the token must belong. `None` for anyone.
-        owner: Option<Username>,
-    },
+    RevokeToken(TokenId),
     /// Records a failed login. Returns [`Committed::Done`].
     LoginFailed {
         /// The name that was tried. Nothing is recorded if no such person exists.

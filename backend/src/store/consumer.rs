@@ -92,8 +92,8 @@ pub struct Jobs<J> {
     held: HashMap<Id, Held<J>>,
     /// When all leases that are older were last renewed.
     renewed: Instant,
-    /// When the database last answered.
-    answered: Instant,
+    /// When the database last answered; `None` at the start.
+    answered: Option<Instant>,
     /// Nothing is claimed before.
     claims_from: Instant,
 }
@@ -107,7 +107,7 @@ struct Held<J> {
 impl<J> Jobs<J> {
     fn new() -> Self {
         let now = Instant::now();
-        Self { set: JoinSet::new(), held: HashMap::new(), renewed: now, answered: now, claims_from: now }
+        Self { set: JoinSet::new(), held: HashMap::new(), renewed: now, answered: None, claims_from: now }
     }
 
     /// The number of running jobs.
@@ -143,17 +143,22 @@ impl<J> Jobs<J> {
     /// Whether the database has not answered for so long that leases of other servers may have ended.
     fn is_cut_off(&self, terms: &LeaseTerms) -> bool {
         // Without work, it is asked only at every poll.
-        self.answered.elapsed() > terms.lease.saturating_sub(terms.heartbeat).max(terms.poll * 2)
+        let longest = terms.lease.saturating_sub(terms.heartbeat).max(terms.poll * 2);
+        self.answered.is_some_and(|answered| answered.elapsed() > longest)
     }
 
-    /// Records that the database has answered. After an outage, other servers may hold results that they could not
-    /// commit: they get the time of a heartbeat to renew their leases, before anything is claimed.
+    /// Records that the database has answered, perhaps after an outage.
     fn answered(&mut self, terms: &LeaseTerms) {
-        let now = Instant::now();
         if self.is_cut_off(terms) {
-            self.claims_from = now + terms.heartbeat;
+            self.let_others_renew(terms);
         }
-        self.answered = now;
+        self.answered = Some(Instant::now());
+    }
+
+    /// After an outage, other servers may hold results that they could not commit: they get the time of a heartbeat to
+    /// renew their leases, before anything is claimed.
+    fn let_others_renew(&mut self, terms: &LeaseTerms) {
+        self.claims_from = Instant::now() + terms.heartbeat;
     }
 
     fn leases(&self) -> Vec<Lease> {
@@ -215,12 +220,20 @@ struct Filled {
 /// Claims as much work as there is room for.
 async fn fill<C: Consumer>(consumer: &Arc<C>, jobs: &mut Jobs<C::Job>) -> Result<Filled, Error> {
     let full = Filled { wait: None, knows_all_due: false };
-    let Some(room) = consumer.room(jobs) else { return Ok(full) };
-    // After an outage, the leases of running jobs may be over. They come first, before another server claims them.
+    // After an outage, the leases of running jobs may be over. They come first, before another server claims them, and
+    // even if there is no room for more.
     if jobs.renewed.elapsed() > consumer.terms().heartbeat {
         renew(&**consumer, jobs).await?;
     }
-    if jobs.is_cut_off(consumer.terms()) {
+    let Some(room) = consumer.room(jobs) else { return Ok(full) };
+    if jobs.answered.is_none() {
+        // A server that starts cannot know of an outage, but all leases have ended after one.
+        let ended = consumer.store().have_all_leases_ended(C::TABLE, consumer.terms().lease).await?;
+        jobs.answered(consumer.terms());
+        if ended {
+            jobs.let_others_renew(consumer.terms());
+        }
+    } else if jobs.is_cut_off(consumer.terms()) {
         consumer.next_due(room, &jobs.leases()).await?;
         jobs.answered(consumer.terms());
     }

@@ -12,7 +12,6 @@ use uuid::Uuid;
 use super::Error;
 use super::db::{Arg, DatabaseKind, Sql};
 
-/// A place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogPlace {
     /// The number of the row in the log; 0 before the first.

@@ -2,6 +2,7 @@
 //! does not suffice: it knows no UUIDs.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use rusqlite::types::Value;
 use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
@@ -179,6 +180,14 @@ impl Db {
             Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(RunsOn::ThisThread).await?),
             Self::Postgres { writers, .. } => Conn::Postgres(PostgresSession::begin(writers, SessionUse::Write).await?),
         })
+    }
+
+    /// Like [`Self::write_on_this_thread`], with a time limit for PostgreSQL that includes the wait for a connection.
+    pub async fn write_on_this_thread_within(&self, limit: Duration) -> Result<Conn, DriverError> {
+        match self {
+            Self::Sqlite { .. } => self.write_on_this_thread().await,
+            Self::Postgres { writers, .. } => Ok(Conn::Postgres(PostgresSession::begin_within(writers, limit).await?)),
+        }
     }
 
     /// Like [`Self::write_on_this_thread`], but in PostgreSQL, each statement is a transaction of its own until

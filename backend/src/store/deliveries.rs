@@ -179,6 +179,21 @@ impl Store {
         Ok((u32::try_from(row.int(0)?).unwrap_or(u32::MAX), row.int_opt(1)?.map(Timestamp)))
     }
 
+    /// Returns the deliveries that announce the same event of the same review to the same receiver as this one, and that
+    /// no sender holds.
+    pub async fn waiting_like(&self, held: &StoredDelivery) -> Result<Vec<StoredDelivery>, Error> {
+        let sql = like(Sql::new("SELECT ").push(COLUMNS), held).push(" AND status = 'waiting' AND owner IS NULL");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        rows.iter().map(stored).collect()
+    }
+
+    /// Returns when the receiver of this delivery was last sent a message about the same event of the same review.
+    pub async fn last_sent_like(&self, held: &StoredDelivery) -> Result<Option<Timestamp>, Error> {
+        let sql = like(Sql::new("SELECT MAX(ready_at)"), held).push(" AND status = 'sent'");
+        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        Ok(row.map(|row| row.int_opt(0)).transpose()?.flatten().map(Timestamp))
+    }
+
     /// Returns the messages about a review that can still be changed. Those that this version cannot read are left out,
     /// so that they do not keep others from being sent.
     pub async fn messages(&self, review: ReviewId, kind: DeliveryKind) -> Result<Vec<StoredDelivery>, Error> {
@@ -249,6 +264,13 @@ impl StoredDelivery {
     pub fn lease(&self) -> Lease {
         Lease { id: self.id.0, attempt: self.attempt }
     }
+}
+
+/// Selects the deliveries with the review, receiver and event of this one.
+fn like(sql: Sql, held: &StoredDelivery) -> Sql {
+    let sql = sql.push(" FROM deliveries WHERE review_id = ").bind(held.review.0).push(" AND channel = ");
+    let sql = sql.bind(held.kind.as_str()).push(" AND target = ").bind(held.target.clone());
+    sql.push(" AND event = ").bind(held.event.as_str())
 }
 
 /// Selects the waiting deliveries of a lane that come first.

@@ -56,9 +56,9 @@ impl DeliveryLane {
 }
 
 /// What a delivery does: announces an event, or changes a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeliveryEvent {
-    /// Announces that a review is requested, about to expire or over.
+    /// Announces that a review is requested, about to expire, commented on or over.
     Announce(Occasion),
     /// Changes a message, because its review is over or others are asked.
     Update,

@@ -28,7 +28,7 @@ pub enum Error {
 
 /// What can be done about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// The database cannot be reached or written at present. Every change fails alike, and may succeed later. Has a
     /// reason for people.
     Unavailable(&'static str),
@@ -40,22 +40,23 @@ pub enum Kind {
     Refused,
 }
 
-const AWAY: Kind = Kind::Unavailable("the database does not answer; try again in a moment");
-const FULL: Kind = Kind::Unavailable("the disk of the database is full; nothing was changed; free some space");
-const READ_ONLY: Kind = Kind::Unavailable(
+const AWAY: ErrorKind = ErrorKind::Unavailable("the database does not answer; try again in a moment");
+const FULL: ErrorKind =
+    ErrorKind::Unavailable("the disk of the database is full; nothing was changed; free some space");
+const READ_ONLY: ErrorKind = ErrorKind::Unavailable(
     "the database is read-only (a standby, a demoted primary, or a read-only file); nothing was changed",
 );
-const LOCKED: Kind =
-    Kind::Unavailable("another program has locked the database; nothing was changed; try again in a moment");
-const DISK: Kind = Kind::Unavailable("the disk of the database failed; nothing was changed");
+const LOCKED: ErrorKind =
+    ErrorKind::Unavailable("another program has locked the database; nothing was changed; try again in a moment");
+const DISK: ErrorKind = ErrorKind::Unavailable("the disk of the database failed; nothing was changed");
 
 impl Error {
     /// What can be done about the error.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Database(error) => of_driver(error),
-            Self::Stored(_) => Kind::Unreadable,
-            Self::TooDeep | Self::Cursor | Self::Settings(_) => Kind::Refused,
+            Self::Stored(_) => ErrorKind::Unreadable,
+            Self::TooDeep | Self::Cursor | Self::Settings(_) => ErrorKind::Refused,
         }
     }
 
@@ -75,21 +76,21 @@ impl Error {
 
     /// Whether a single change of a group can be to blame, so that the others may succeed without it.
     pub(super) fn can_be_due_to_one_change(&self) -> bool {
-        !matches!(self.kind(), Kind::Unavailable(_))
+        !matches!(self.kind(), ErrorKind::Unavailable(_))
     }
 
     /// Converts the error into the result of a change.
     pub(super) fn of_commit(&self) -> CommitError {
         match self.kind() {
-            Kind::Unavailable(why) => CommitError::Unavailable(why.to_owned()),
-            Kind::Contended => {
+            ErrorKind::Unavailable(why) => CommitError::Unavailable(why.to_owned()),
+            ErrorKind::Contended => {
                 CommitError::Unavailable("too many changes to the same rows at once; try again in a moment".to_owned())
             }
-            Kind::Unreadable => CommitError::Unreadable(self.to_string()),
-            Kind::Refused if matches!(self, Self::TooDeep) => {
+            ErrorKind::Unreadable => CommitError::Unreadable(self.to_string()),
+            ErrorKind::Refused if matches!(self, Self::TooDeep) => {
                 Refusal::Invalid(vec![Mistake::new("", "invalid", self.to_string())]).into()
             }
-            Kind::Refused => CommitError::Failed(self.to_string()),
+            ErrorKind::Refused => CommitError::Failed(self.to_string()),
         }
     }
 }
@@ -100,14 +101,14 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-fn of_driver(error: &DriverError) -> Kind {
+fn of_driver(error: &DriverError) -> ErrorKind {
     match error {
         DriverError::Exhausted | DriverError::Closed | DriverError::Interrupted => AWAY,
-        DriverError::Column { .. } | DriverError::Packed => Kind::Unreadable,
+        DriverError::Column { .. } | DriverError::Packed => ErrorKind::Unreadable,
         DriverError::Sqlite(said) => match said {
             rusqlite::Error::SqliteFailure(said, _) => of_sqlite(said.extended_code),
-            rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::Utf8Error(..) => Kind::Unreadable,
-            _ => Kind::Refused,
+            rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::Utf8Error(..) => ErrorKind::Unreadable,
+            _ => ErrorKind::Refused,
         },
         DriverError::Postgres(said) => match said {
             sqlx::Error::PoolTimedOut
@@ -117,15 +118,15 @@ fn of_driver(error: &DriverError) -> Kind {
             // A server that is shutting down says this in the middle of a session.
             | sqlx::Error::Protocol(_)
             | sqlx::Error::WorkerCrashed => AWAY,
-            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Kind::Unreadable,
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => ErrorKind::Unreadable,
             sqlx::Error::Database(said) => of_sqlstate(&said.code().unwrap_or_default()),
-            _ => Kind::Refused,
+            _ => ErrorKind::Refused,
         },
     }
 }
 
 /// SQLite's extended result codes: <https://sqlite.org/rescode.html>. The low byte is the primary code.
-fn of_sqlite(code: i32) -> Kind {
+fn of_sqlite(code: i32) -> ErrorKind {
     match code & 0xff {
         // SQLITE_BUSY, SQLITE_LOCKED.
         5 | 6 => LOCKED,
@@ -135,12 +136,12 @@ fn of_sqlite(code: i32) -> Kind {
         7 | 10 | 14 => DISK,
         // SQLITE_FULL.
         13 => FULL,
-        _ => Kind::Refused,
+        _ => ErrorKind::Refused,
     }
 }
 
 /// PostgreSQL's SQLSTATEs: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
-fn of_sqlstate(code: &str) -> Kind {
+fn of_sqlstate(code: &str) -> ErrorKind {
     match code {
         // read_only_sql_transaction.
         "25006" => READ_ONLY,
@@ -152,8 +153,8 @@ fn of_sqlstate(code: &str) -> Kind {
             // Connections, logging in, resources, operators (among them statement_timeout), the system below.
             Some("08" | "28" | "53" | "57" | "58") => AWAY,
             // Serialization failures and deadlocks.
-            Some("40") => Kind::Contended,
-            _ => Kind::Refused,
+            Some("40") => ErrorKind::Contended,
+            _ => ErrorKind::Refused,
         },
     }
 }
@@ -165,19 +166,19 @@ mod tests {
     #[test]
     fn a_conversation_that_breaks_off_is_a_database_that_is_away() {
         let broken = sqlx::Error::Protocol("unexpected response from SSLRequest: 0x00".into());
-        assert!(matches!(of_driver(&broken.into()), Kind::Unavailable(_)));
+        assert!(matches!(of_driver(&broken.into()), ErrorKind::Unavailable(_)));
     }
 
     #[test]
     fn what_every_change_would_meet_is_told_from_what_one_may_be_to_blame_for() {
         let all = ["25006", "53100", "53300", "57P01", "57014", "08006", "25P03", "58030"];
-        assert!(all.iter().all(|code| matches!(of_sqlstate(code), Kind::Unavailable(_))));
+        assert!(all.iter().all(|code| matches!(of_sqlstate(code), ErrorKind::Unavailable(_))));
         // unique_violation, untranslatable_character, program_limit_exceeded.
-        assert!(["23505", "22P05", "54000"].iter().all(|code| of_sqlstate(code) == Kind::Refused));
-        assert!(["40001", "40P01"].iter().all(|code| of_sqlstate(code) == Kind::Contended));
+        assert!(["23505", "22P05", "54000"].iter().all(|code| of_sqlstate(code) == ErrorKind::Refused));
+        assert!(["40001", "40P01"].iter().all(|code| of_sqlstate(code) == ErrorKind::Contended));
         // SQLITE_BUSY_SNAPSHOT, SQLITE_READONLY, SQLITE_IOERR_FSYNC, SQLITE_FULL.
-        assert!([517, 8, 1034, 13].iter().all(|code| matches!(of_sqlite(*code), Kind::Unavailable(_))));
+        assert!([517, 8, 1034, 13].iter().all(|code| matches!(of_sqlite(*code), ErrorKind::Unavailable(_))));
         // SQLITE_CONSTRAINT_UNIQUE, SQLITE_CORRUPT.
-        assert!([2067, 11].iter().all(|code| of_sqlite(*code) == Kind::Refused));
+        assert!([2067, 11].iter().all(|code| of_sqlite(*code) == ErrorKind::Refused));
     }
 }

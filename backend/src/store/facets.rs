@@ -169,7 +169,6 @@ fn count(groups: &[QueueGroup], query: &ReviewQuery, viewer: &Principal, now: Ti
     Facets { kind, severity, flow, role, tag, assigned, due, age, ..facets }
 }
 
-/// The values of a facet that a review has.
 fn values<'r>(facet: Facet, review: &'r Review, viewer: &Principal, now: Timestamp) -> BTreeSet<&'r str> {
     match facet {
         Facet::Kind => BTreeSet::from([review.kind.as_str()]),

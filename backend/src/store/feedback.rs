@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use shared::access::{Act, Principal, access};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 use shared::feedback::{Feedback, FeedbackQuery};
-use shared::id::FlowId;
+use shared::id::{FeedbackId, FlowId};
 
 use super::batch::Table;
 use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Error, Store};
 
-/// The table of feedback.
 pub(super) const FEEDBACK: Table =
     Table { name: "feedback", key: "id", others: "run_id, flow, agent, type, given_by, at, body" };
 
@@ -66,9 +65,17 @@ impl Conn {
         }
         Ok(found)
     }
+
+    /// Returns feedback by id. In PostgreSQL, its rows are locked until the transaction ends, so that it is retracted
+    /// only once.
+    pub async fn feedback_by_id(&mut self, ids: impl IntoIterator<Item = FeedbackId>) -> Result<Vec<Feedback>, Error> {
+        let ids = ids.into_iter().map(|id| id.0);
+        let sql = Sql::new("SELECT body FROM feedback WHERE id IN (").list(ids).push(") ORDER BY id");
+        let sql = sql.push(if self.locks_rows() { " FOR UPDATE" } else { "" });
+        self.fetch(sql).await?.iter().map(feedback).collect()
+    }
 }
 
-/// The row of a feedback.
 pub(super) fn feedback_row(feedback: &Feedback) -> Vec<Arg> {
     vec![
         feedback.id.0.into(),

@@ -165,7 +165,7 @@ impl super::Inner {
             let first = mistakes.first().map(ToString::to_string).unwrap_or_default();
             Error::Stored(format!("flow {id} version {version} is not valid for this server: {first}"))
         })?;
-        let compiled = Arc::new(compiled.with_env(Arc::clone(&self.env)));
+        let compiled = Arc::new(compiled.with_environment(Arc::clone(&self.environment)));
         self.flows.put(&compiled);
         Ok(Some(compiled))
     }

@@ -8,7 +8,6 @@ use super::batch::Table;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Error, Store};
 
-/// The table of grants.
 pub(super) const GRANTS: Table = Table { name: "grants", key: "id", others: "place, given_by, expires_at, body" };
 
 /// The largest number of grants that are read at once; no more can be given.
@@ -73,7 +72,6 @@ pub(super) fn place(grant: &Grant) -> String {
     }
 }
 
-/// The row of a grant.
 pub(super) fn grant_row(grant: &Grant) -> Vec<Arg> {
     vec![
         grant.id.0.into(),

@@ -17,12 +17,16 @@ use std::time::Duration;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-use super::db::{Conn, Db, Row, Sql};
+use super::db::{Conn, Db, Row, Sql, on_blocking_thread};
 use super::log_index::padded;
 use super::{Error, Store};
 
 /// How long a row that this server cannot read is deferred. A newer server may be able to read it.
 const UNREADABLE_FOR: Duration = Duration::from_hours(1);
+
+/// The time limit for a renewal in PostgreSQL. After an outage, others wait for a heartbeat before they claim: a renewal
+/// whose connection was lost must leave time for the next one.
+const RENEWAL: Duration = Duration::from_secs(2);
 
 /// A table of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,14 @@ impl WorkTable {
         match self {
             Self::Tasks => "tasks",
             Self::Deliveries => "deliveries",
+        }
+    }
+
+    /// The condition for rows whose work is not over.
+    fn is_open(self) -> &'static str {
+        match self {
+            Self::Tasks => "lane IN ('call', 'timer')",
+            Self::Deliveries => "status = 'waiting'",
         }
     }
 
@@ -280,7 +292,23 @@ impl Store {
             conn.commit().await?;
             Ok(still)
         };
-        self.inner.db.write(renew).await
+        let db = self.inner.db.clone();
+        on_blocking_thread(async move || renew(db.write_on_this_thread_within(RENEWAL).await?).await).await
+    }
+
+    /// Whether there are leases, and all of them have ended: nobody could renew them, or nobody is left who could. Never
+    /// so on SQLite, which only one server uses.
+    pub async fn have_all_leases_ended(&self, table: WorkTable, lease: Duration) -> Result<bool, Error> {
+        if !self.inner.db.is_postgres() {
+            return Ok(false);
+        }
+        // As a subquery, the time is a value for which an index can be used.
+        let now = format!("(SELECT {POSTGRES_NOW})");
+        let sql = Sql::new("SELECT MAX(ready_at) - ").push(&now).push(" FROM ").push(table.name()).push(" WHERE ");
+        let sql = sql.push(table.is_open()).push(" AND owner IS NOT NULL AND ready_at <= ").push(&now).push(" + ");
+        let row = self.inner.db.read().await?.fetch_one(sql.bind(micros(lease))).await?;
+        let last = row.map(|row| row.int_opt(0)).transpose()?.flatten();
+        Ok(last.is_some_and(|last| last <= 0))
     }
 
     /// Ends leases on rows whose work was not done. Others may claim the rows after a delay.

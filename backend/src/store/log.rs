@@ -20,7 +20,6 @@ use super::{Error, LogPage, Store, unreadable};
 /// The largest number of entries in a page.
 const MAX_ENTRIES: u32 = 1000;
 
-/// The rows of the log to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RowsOf {
     All,
@@ -44,7 +43,6 @@ impl Store {
         LogPlace::of(&cursor.0, &self.inner.log)
     }
 
-    /// Returns the cursor of a place.
     pub(crate) fn cursor(&self, place: LogPlace) -> Cursor {
         place.cursor(&self.inner.log)
     }

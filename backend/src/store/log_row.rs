@@ -12,7 +12,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::feedback::Feedback;
-use shared::id::{ReviewId, RunId, TaskId, Username};
+use shared::id::{ReviewId, RunId, TaskId, TokenId, Username};
 use shared::log::{EntryKind, Event, EventData};
 use shared::time::Timestamp;
 
@@ -41,7 +41,6 @@ pub(super) struct NewBody<'a> {
     format: Option<u32>,
 }
 
-/// The body of a row as read.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Body {
     events: Vec<StoredEvent>,
@@ -80,7 +79,6 @@ pub(super) struct Recorded {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cause {
-    /// The launch.
     Launch(Box<Launch>),
     /// A later input.
     Input(Box<Input>),
@@ -121,6 +119,7 @@ struct Packed<'a> {
     run_id: Option<RunId>,
     review_id: Option<ReviewId>,
     actor: Option<&'a Username>,
+    token: Option<TokenId>,
     data: PackedData<'a>,
 }
 
@@ -150,7 +149,6 @@ impl Serialize for PackedData<'_> {
     }
 }
 
-/// An event as read.
 #[derive(Debug, Clone, Deserialize)]
 struct StoredEvent {
     kind: EntryKind,
@@ -158,6 +156,7 @@ struct StoredEvent {
     run_id: Option<RunId>,
     review_id: Option<ReviewId>,
     actor: Option<Username>,
+    token: Option<TokenId>,
     data: JsonMap,
 }
 
@@ -189,6 +188,7 @@ impl<'a> NewBody<'a> {
                 run_id: event.run_id.filter(|own| Some(*own) != run),
                 review_id: event.review_id.filter(|own| Some(*own) != review_of(&event.data)),
                 actor: event.actor.as_ref(),
+                token: event.token,
                 data: PackedData { data: &event.data, same_run },
             }
         });
@@ -293,6 +293,7 @@ fn unpack(
             run_id: stored.run_id.or(run),
             review_id: stored.review_id.or_else(|| review_of(&data)),
             actor: stored.actor,
+            token: stored.token,
             data,
         }
     });

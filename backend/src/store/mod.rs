@@ -83,19 +83,20 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use shared::JsonMap;
 use shared::api::User;
 use shared::deputy::Deputyship;
 use shared::log::{Cursor, Entry};
 use shared::review::Review;
+use shared::time::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
-    Actor, Change, ChosenNotifications, Committed, Credential, CredentialKind, FactorChange, IdempotencyKey,
-    NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof,
-    ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient, SignIn, UserChange,
+    Actor, Change, ChosenNotifications, Committed, Credential, CredentialKind, CredentialUse, FactorChange,
+    IdempotencyKey, NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation,
+    PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient,
+    SignIn, UserChange,
 };
 pub use commit_error::CommitError;
 
@@ -108,7 +109,7 @@ pub use deliveries::{DeliveryOutcome, StoredDelivery};
 pub use delivery_kind::{DeliveryEvent, DeliveryKind, DeliveryLane};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
-pub use error::{Error, Kind};
+pub use error::{Error, ErrorKind};
 pub use follow::{CommitFollower, Resume, follow};
 pub use leases::{Lease, NextReady, Progress, WorkTable};
 pub use log_row::Form;
@@ -127,21 +128,22 @@ pub use whole_run::{RunRow, WholeRun};
 use crate::background::Background;
 use crate::clock::SharedClock;
 use crate::engine::Task;
+use crate::flow::Environment;
 use crate::flow::guardrail::GuardrailPrograms;
 use crate::token_stream::Streams;
 use db::Db;
 
 /// The options for opening a store.
 #[derive(Clone)]
-pub struct Options {
+pub struct StoreOptions {
     /// The URL: `sqlite:<path>` or `postgres://…`.
     pub url: String,
     /// The clock for commits. One that can be moved is moved onto PostgreSQL's.
     pub clock: SharedClock,
     /// The number of connections for reading.
     pub readers: u32,
-    /// The values that flows see as `env`.
-    pub env: Arc<JsonMap>,
+    /// What flows use of the server's environment.
+    pub environment: Arc<Environment>,
     /// The longest lifetime of a grant.
     pub longest_grant: Duration,
     /// Whether the database is opened for writing, too.
@@ -152,11 +154,20 @@ pub struct Options {
     pub index_log: bool,
 }
 
-impl Options {
+impl StoreOptions {
     /// Creates options with the defaults for everything else.
     pub fn new(url: String, clock: SharedClock) -> Self {
-        let (env, longest_grant) = (Arc::default(), shared::grant::LONGEST);
-        Self { url, clock, readers: 4, env, longest_grant, access: OpenMode::Write, row_keys: None, index_log: true }
+        let (environment, longest_grant) = (Arc::default(), shared::grant::LONGEST);
+        Self {
+            url,
+            clock,
+            readers: 4,
+            environment,
+            longest_grant,
+            access: OpenMode::Write,
+            row_keys: None,
+            index_log: true,
+        }
     }
 }
 
@@ -178,7 +189,7 @@ pub struct Store {
 struct Inner {
     db: Db,
     clock: SharedClock,
-    env: Arc<JsonMap>,
+    environment: Arc<Environment>,
     longest_grant: Duration,
     log: cursor::Log,
     row_keys: Option<RowKeys>,
@@ -251,18 +262,27 @@ pub struct UserRecord {
     pub second_factor: Option<SecondFactor>,
     /// Their account at the identity provider, if they sign in there.
     pub account: Option<ProviderAccount>,
+    /// When they last signed in with the identity provider.
+    pub signed_in_at: Option<Timestamp>,
 }
 
 impl UserRecord {
     /// Creates the record of a user of whom nothing else is stored.
     fn new(user: User) -> Self {
-        Self { user, password_hash: None, deputyships: Vec::new(), second_factor: None, account: None }
+        Self {
+            user,
+            password_hash: None,
+            deputyships: Vec::new(),
+            second_factor: None,
+            account: None,
+            signed_in_at: None,
+        }
     }
 }
 
 impl Store {
     /// Opens the database. If it is opened for writing, migrates it to this version and starts the writers.
-    pub async fn open(options: Options) -> Result<Self, Error> {
+    pub async fn open(options: StoreOptions) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
         database_clock::correct(&db, &*options.clock).await?;
         if options.access == OpenMode::Write {
@@ -275,7 +295,7 @@ impl Store {
             clock: options.clock,
             log,
             row_keys: options.row_keys,
-            env: options.env,
+            environment: options.environment,
             longest_grant: options.longest_grant,
             flows: flows::FlowCache::default(),
             carriers: flows::FlowCache::default(),

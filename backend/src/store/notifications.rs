@@ -22,13 +22,19 @@ impl Store {
         row.map(|row| choice(&row, 0)).transpose()
     }
 
-    /// Returns everyone who made a choice and may log in, with that choice.
-    pub async fn notified(&self) -> Result<Vec<(UserRecord, Notifications)>, Error> {
-        let sql = Sql::new("SELECT ")
-            .push(USER)
-            .push(", n.body FROM notifications n JOIN users u ON u.username = n.username WHERE u.active <> 0");
+    /// Returns those who made a choice and may log in, with that choice; with `all`, also those who made none.
+    pub async fn notified(&self, all: bool) -> Result<Vec<(UserRecord, Option<Notifications>)>, Error> {
+        let join = if all { "LEFT JOIN" } else { "JOIN" };
+        let sql = Sql::new("SELECT ").push(USER).push(", n.body FROM users u ").push(join);
+        let sql = sql.push(" notifications n ON n.username = u.username WHERE u.active <> 0");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
-        let read = rows.iter().filter_map(|row| Some((user(row, 0).ok()?, readable(row, USER_COLUMNS)?)));
+        let read = rows.iter().filter_map(|row| {
+            let choice = match row.text_opt(USER_COLUMNS).ok()? {
+                Some(_) => Some(readable(row, USER_COLUMNS)?),
+                None => None,
+            };
+            Some((user(row, 0).ok()?, choice))
+        });
         Ok(read.collect())
     }
 

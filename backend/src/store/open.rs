@@ -13,7 +13,7 @@ use super::driver_error::{ACQUIRE, DriverError};
 use super::postgres::is_alive;
 use super::schema::{self, MigrationError};
 use super::sqlite::{self, Pool};
-use super::{Error, OpenMode, Options};
+use super::{Error, OpenMode, StoreOptions};
 use crate::files;
 
 /// The number of concurrent write transactions in PostgreSQL. More would make the groups smaller, and cost more than
@@ -28,7 +28,7 @@ const WRITE_LIMIT_MS: &str = "8000";
 const TRUSTED: Duration = Duration::from_secs(1);
 
 /// Opens the database, and migrates it to this version if it is opened for writing.
-pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
+pub(super) async fn open(options: &StoreOptions) -> Result<(Db, Log), Error> {
     let db = if options.url.starts_with("sqlite:") {
         open_sqlite(options).await?
     } else if options.url.starts_with("postgres:") || options.url.starts_with("postgresql:") {
@@ -46,7 +46,7 @@ pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
     Ok((db, Log { database, generation }))
 }
 
-async fn open_sqlite(options: &Options) -> Result<Db, Error> {
+async fn open_sqlite(options: &StoreOptions) -> Result<Db, Error> {
     if options.url.contains(":memory:") {
         return Err(Error::Settings(
             "a database in memory is not durable: use a file, as in sqlite:countersign.db".into(),
@@ -104,7 +104,7 @@ fn make_private(file: &Path) {
     }
 }
 
-async fn postgres(options: &Options) -> Result<Db, Error> {
+async fn postgres(options: &StoreOptions) -> Result<Db, Error> {
     let unlimited = PgConnectOptions::from_str(&options.url)
         .map_err(|error| Error::Settings(format!("the database URL: {error}")))?
         .application_name("countersign")
@@ -165,7 +165,7 @@ async fn is_usable(conn: &mut PgConnection, idle_for: Duration) -> Result<bool, 
 }
 
 /// Returns the generation of the log, which is created once with the database.
-async fn make_generation(db: &Db, options: &Options) -> Result<String, Error> {
+async fn make_generation(db: &Db, options: &StoreOptions) -> Result<String, Error> {
     let made = hex::encode(&options.clock.random()[..8]);
     let sql =
         Sql::new("INSERT INTO meta (one, generation) VALUES (1, ").bind(made).push(") ON CONFLICT (one) DO NOTHING");

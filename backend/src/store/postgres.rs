@@ -22,7 +22,6 @@ pub(super) const PING: Duration = Duration::from_secs(2);
 /// READ COMMITTED: statements after the run's lock see what the run's last commit wrote.
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// The use of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionUse {
     /// Single statements, without a transaction around them.
@@ -46,16 +45,27 @@ pub(super) struct PostgresSession {
 impl PostgresSession {
     pub async fn begin(pool: &PgPool, of: SessionUse) -> Result<Self, sqlx::Error> {
         let conn = pool.acquire().await?;
-        let mut session = Self { conn: Some(conn), of, until: None, is_open: false };
-        let begin = match of {
-            SessionUse::Statements => return Ok(session),
+        let until = (of == SessionUse::Write).then(|| Instant::now() + LIMIT);
+        Self { conn: Some(conn), of, until, is_open: false }.begun().await
+    }
+
+    /// Begins a write transaction with a time limit that includes the wait for a connection.
+    pub async fn begin_within(pool: &PgPool, limit: Duration) -> Result<Self, sqlx::Error> {
+        let until = Some(Instant::now() + limit);
+        let conn = in_time(limit, pool.acquire()).await?;
+        Self { conn: Some(conn), of: SessionUse::Write, until, is_open: false }.begun().await
+    }
+
+    /// Begins the transaction of a new session, if it has one.
+    async fn begun(mut self) -> Result<Self, sqlx::Error> {
+        let begin = match self.of {
+            SessionUse::Statements => return Ok(self),
             SessionUse::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             SessionUse::Write => BEGIN_WRITE,
         };
-        session.until = (of == SessionUse::Write).then(|| Instant::now() + LIMIT);
-        session.with(async |conn| conn.execute(begin).await).await?;
-        session.is_open = true;
-        Ok(session)
+        self.with(async |conn| conn.execute(begin).await).await?;
+        self.is_open = true;
+        Ok(self)
     }
 
     /// Acquires a connection for a write transaction that [`Self::begin_with`] begins.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use shared::access::{Act, Principal, access, launched};
+use shared::access::{Act, Principal, access, asked};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
 use shared::id::{RunId, Username};
 use shared::inbox::{self, Assigned, Due, Facet, ReviewOrder, Urgency};
@@ -40,7 +40,6 @@ const FORGOTTEN_AT_ONCE: u32 = 500;
 /// The columns of a review's own row that filters of lists read, whether or not the review is pending.
 pub(super) const COLUMNS: &str = "due, severity_rank, irreversible, claimed_until";
 
-/// The values of [`COLUMNS`] for a review.
 pub(super) fn columns_of(review: &Review) -> [Arg; 4] {
     let Urgency { due, severity, .. } = Urgency::of(review);
     let rank = Arg::from(i64::from(severity));
@@ -306,7 +305,7 @@ pub(super) fn fits_as_class(query: &ReviewQuery, outline: &Review, viewer: &Prin
 
 /// Whether the viewer has requested the reviews of a class, and may list them as their own.
 fn asked_by(outline: &Review, viewer: &Principal) -> bool {
-    outline.requested_by == viewer.username && launched(viewer, &viewer.username)
+    outline.requested_by == viewer.username && asked(viewer, outline)
 }
 
 /// Adds the condition that a review is in one of the classes `fit`, unless these are all. `fit` must not be empty.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Error, Kind};
+use super::{Error, ErrorKind};
 
 /// The shortest and the longest wait between two attempts.
 const FIRST: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ pub async fn with_retries<T, F: Future<Output = Result<T, Error>>>(attempt: impl
     let mut backoff = ExponentialBackoff::default();
     loop {
         match attempt().await {
-            Err(error) if matches!(error.kind(), Kind::Unavailable(_) | Kind::Contended) => {
+            Err(error) if matches!(error.kind(), ErrorKind::Unavailable(_) | ErrorKind::Contended) => {
                 tracing::warn!(%error, "the database could not be reached; trying again");
                 tokio::time::sleep(backoff.next_wait()).await;
             }

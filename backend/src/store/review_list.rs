@@ -208,10 +208,7 @@ impl NewestList<'_> {
         place: Option<ListPlace>,
         limit: u32,
     ) -> Result<(Vec<(Uuid, ListPlace)>, Option<ListPlace>), Error> {
-        let rows = conn.fetch(self.page("s.id, s.at", among, place, limit + 1)).await?;
-        let places = rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? }));
-        let mut places: Vec<ListPlace> = places.collect::<Result<_, Error>>()?;
-        let next = super::cut(&mut places, limit, |place| *place);
+        let (places, next) = conn.first_places(self.page("s.id, s.at", among, place, limit + 1), limit).await?;
         Ok((places.into_iter().map(|place| (place.id, place)).collect(), next))
     }
 

@@ -13,7 +13,6 @@ use super::db::Arg;
 use super::packed::pack;
 use super::{Error, queue, search, statistics, visibility};
 
-/// The table of reviews.
 pub(super) const REVIEWS: Table = Table {
     name: "reviews",
     key: "id",

@@ -8,7 +8,6 @@ use super::{Error, Store};
 
 /// A table with this many rows is estimated, not counted.
 const LARGE: i64 = 100_000;
-/// The tables to count.
 const TABLES: [&str; 15] = [
     "flows",
     "runs",

@@ -91,7 +91,6 @@ impl RowKeys {
         [&self.current.id[..], hmac::sign(&self.current.key, &row.message()).as_ref()].concat()
     }
 
-    /// Checks what is stored with a row.
     pub(super) fn check(&self, row: &Stored<'_>, mac: Option<&[u8]>) -> Authenticity {
         let Some((id, tag)) = mac.and_then(|mac| mac.split_at_checked(ID)) else { return Authenticity::Missing };
         let key = std::iter::once(&self.current).chain(&self.previous).find(|key| key.id == id);

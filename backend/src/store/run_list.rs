@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use shared::access::{Act, Involvement, Principal, access, launched};
+use shared::access::{Principal, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
 use shared::id::RunId;
 use shared::run::{Ending, RunStatus, RunSummary};
@@ -62,11 +62,6 @@ impl Store {
 }
 
 impl Store {
-    /// Returns the summary of a run. `None` if the run does not exist.
-    pub async fn run_summary(&self, id: RunId) -> Result<Option<RunSummary>, Error> {
-        Ok(self.inner.db.read().await?.summaries(&[id.0]).await?.pop())
-    }
-
     /// Returns the summary of a run. `None` if the run does not exist, or the viewer may not see it.
     pub async fn visible_summary(&self, viewer: &Principal, id: RunId) -> Result<Option<RunSummary>, Error> {
         let viewer = viewer.clone();
@@ -80,11 +75,12 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &RunQuery) -> Result<P
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let place = ListPlace::of(query.cursor.as_deref())?;
     let list = List { query, viewer, visible: visible(conn, viewer).await? };
-    let (ids, next) = match &list.visible {
-        VisibleRuns::All if !list.asks_status() => first_of(conn.places(list.all(place, limit + 1)).await?, limit),
-        VisibleRuns::Few(own, ids) => first_of(conn.places(list.few(*own, ids, place, limit + 1)).await?, limit),
+    let (places, next) = match &list.visible {
+        VisibleRuns::All if !list.asks_status() => conn.first_places(list.all(place, limit + 1), limit).await?,
+        VisibleRuns::Few(own, ids) => conn.first_places(list.few(*own, ids, place, limit + 1), limit).await?,
         VisibleRuns::All | VisibleRuns::Many(_) => list.along(conn, place, limit).await?,
     };
+    let ids: Vec<_> = places.into_iter().map(|place| place.id).collect();
     Ok(Page { items: conn.summaries(&ids).await?, next_cursor: next.map(ListPlace::encode) })
 }
 
@@ -165,7 +161,7 @@ impl List<'_> {
         conn: &mut Conn,
         mut place: Option<ListPlace>,
         limit: u32,
-    ) -> Result<(Vec<Uuid>, Option<ListPlace>), Error> {
+    ) -> Result<(Vec<ListPlace>, Option<ListPlace>), Error> {
         let (mut found, mut asked, mut batch) = (Vec::new(), 0, FIRST);
         loop {
             let rows = conn.fetch(self.candidates(place, batch, conn.kind())).await?;
@@ -176,7 +172,7 @@ impl List<'_> {
                     if found.len() >= limit as usize {
                         return Ok((found, place));
                     }
-                    found.push(here.id);
+                    found.push(here);
                 }
                 place = Some(here);
             }
@@ -233,31 +229,26 @@ fn behind(mut sql: Sql, place: Option<ListPlace>, limit: u32, at: &str, id: &str
     sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit)
 }
 
-/// Cuts a list that was read with one row more than its limit. Returns the place of the next page, if there is one.
-fn first_of(mut places: Vec<ListPlace>, limit: u32) -> (Vec<Uuid>, Option<ListPlace>) {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let more = places.len() > limit;
-    places.truncate(limit);
-    let next = places.last().copied().filter(|_| more);
-    (places.into_iter().map(|place| place.id).collect(), next)
-}
-
 impl Conn {
-    async fn places(&mut self, sql: Sql) -> Result<Vec<ListPlace>, Error> {
+    /// Reads places with a query of ids and times, for one row more than `limit`. Also returns the place of the next page,
+    /// if there is one.
+    pub(super) async fn first_places(
+        &mut self,
+        sql: Sql,
+        limit: u32,
+    ) -> Result<(Vec<ListPlace>, Option<ListPlace>), Error> {
         let rows = self.fetch(sql).await?;
-        rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? })).collect()
+        let places = rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? }));
+        let mut places = places.collect::<Result<Vec<_>, Error>>()?;
+        let next = super::cut(&mut places, limit, |place| *place);
+        Ok((places, next))
     }
 
-    /// Reads the summary of a run. `None` if the run does not exist, or the viewer may not see it. The run's reviews are
-    /// looked up only if the answer depends on them.
+    /// Like [`Store::visible_summary`].
     pub(super) async fn visible_summary(&mut self, viewer: &Principal, id: RunId) -> Result<Option<RunSummary>, Error> {
         let sql = select().push(" FROM runs WHERE ").push(SHOWN).push(" AND id = ").bind(id.0);
         let Some(run) = self.summaries_in(sql).await?.pop() else { return Ok(None) };
-        if access(viewer, Act::SeeRun(&run, Involvement::None)).is_allowed() {
-            return Ok(Some(run));
-        }
-        let involvement = self.involvement(viewer, id).await?;
-        Ok(access(viewer, Act::SeeRun(&run, involvement)).is_allowed().then_some(run))
+        Ok(self.seen_through(viewer, &run).await?.map(|_| run))
     }
 
     /// Reads the summaries of runs, in the order of `ids`.

@@ -81,7 +81,6 @@ impl Conn {
     }
 }
 
-/// The row of one step.
 pub(super) fn step_row(run: RunId, step: &Step, body: String) -> Vec<Arg> {
     vec![run.0.into(), step.id.0.into(), body.into()]
 }

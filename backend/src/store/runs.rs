@@ -1,6 +1,6 @@
 //! Single runs, with their reviews. The lists are in `run_list`, the steps in `run_steps`.
 
-use shared::access::{Involvement, Principal};
+use shared::access::{Act, Involvement, Principal, access};
 use shared::id::{ReviewId, RunId};
 use shared::new_review::NewReview;
 use shared::review::Review;
@@ -132,25 +132,34 @@ impl Store {
         Ok(runs.iter().filter(|run| !running.contains(&run.0)).copied().collect())
     }
 
-    /// Whether the viewer may decide one of the run's reviews, or has decided one.
-    pub async fn involvement(&self, viewer: &Principal, run: RunId) -> Result<Involvement, Error> {
-        self.inner.db.read().await?.involvement(viewer, run).await
+    /// Returns the involvement that lets the viewer see a run. `None` if they may not see it.
+    pub async fn seen_through(&self, viewer: &Principal, run: &RunSummary) -> Result<Option<Involvement>, Error> {
+        self.inner.db.read().await?.seen_through(viewer, run).await
     }
 }
 
 impl Conn {
-    /// Reads whether the viewer may decide one of the run's reviews, or has decided one.
-    pub(super) async fn involvement(&mut self, viewer: &Principal, run: RunId) -> Result<Involvement, Error> {
+    /// Like [`Store::seen_through`]. The run's reviews are looked up only if the answer depends on them.
+    pub(super) async fn seen_through(
+        &mut self,
+        viewer: &Principal,
+        run: &RunSummary,
+    ) -> Result<Option<Involvement>, Error> {
+        let may = |involvement| access(viewer, Act::SeeRun(run, involvement)).is_allowed();
+        let none = Some(Involvement::None).filter(|none| may(*none));
+        if none.is_some() {
+            return Ok(none);
+        }
         // With CROSS JOIN, SQLite begins with the few reviews of the run.
         let sql = Sql::new(
             "SELECT 1 FROM reviews v CROSS JOIN review_audience a WHERE a.created_at = v.created_at AND \
              a.review_id = v.id AND v.run_id = ",
         )
-        .bind(run.0)
+        .bind(run.id.0)
         .push(" AND ");
         let sql = visibility::involved(viewer).shows(sql, self.kind()).push(" LIMIT 1");
         let found = self.fetch_one(sql).await?;
-        Ok(if found.is_some() { Involvement::Reviews } else { Involvement::None })
+        Ok(found.map(|_| Involvement::Reviews).filter(|reviews| may(*reviews)))
     }
 }
 

@@ -343,7 +343,6 @@ impl ToSql for Arg {
     }
 }
 
-/// Reads a column of a row.
 pub(super) fn column<T: FromSql>(row: &[Value], index: usize) -> Result<T, DriverError> {
     let value = row.get(index).ok_or(rusqlite::Error::InvalidColumnIndex(index))?;
     T::column_result(value.into()).map_err(|source| DriverError::Column { index, source })

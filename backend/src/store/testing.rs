@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use shared::time::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::Options;
+use super::StoreOptions;
 use super::packed;
 use super::schema::POSTGRES;
 use crate::clock::{Clock, SharedClock, SystemClock};
@@ -24,7 +24,7 @@ use crate::clock::{Clock, SharedClock, SystemClock};
 /// A database that nobody else uses. An SQLite file is deleted when this is dropped.
 #[derive(Debug)]
 pub struct Database {
-    /// The URL for [`Options::url`]: `sqlite:<file>` or `postgres://…`.
+    /// The URL for [`StoreOptions::url`]: `sqlite:<file>` or `postgres://…`.
     pub url: String,
     folder: Option<PathBuf>,
 }
@@ -121,8 +121,8 @@ impl Database {
     }
 
     /// The options for opening the database.
-    pub fn options(&self, clock: SharedClock) -> Options {
-        Options::new(self.url.clone(), clock)
+    pub fn options(&self, clock: SharedClock) -> StoreOptions {
+        StoreOptions::new(self.url.clone(), clock)
     }
 }
 

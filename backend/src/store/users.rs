@@ -11,14 +11,16 @@ use uuid::Uuid;
 
 use super::batch::Table;
 use super::db::{Arg, Conn, Row, Sql};
-use super::{Credential, CredentialKind, Error, ProviderAccount, Store, UserRecord};
+use super::{Credential, CredentialKind, CredentialUse, Error, ProviderAccount, Store, UserRecord};
 
 pub(super) const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
-                    u.deputyships, u.second_factor, u.provider_account";
+                    u.deputyships, u.second_factor, u.provider_account, u.signed_in_at";
 /// The number of columns in [`USER`].
-pub(super) const USER_COLUMNS: usize = 10;
+pub(super) const USER_COLUMNS: usize = 11;
 const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at, \
-                          c.last_used_at, c.client";
+                          c.last_used_at, c.client, c.confirmed_at";
+/// The number of columns in [`CREDENTIAL`].
+const CREDENTIAL_COLUMNS: usize = 11;
 
 /// For whom a person stands in at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +40,7 @@ impl UserRecord {
         let all = Principal::new(self.user.username.clone(), self.user.roles.iter().cloned().collect());
         let Some(token) = credential.filter(|credential| credential.kind == CredentialKind::Token) else { return all };
         let roles: BTreeSet<String> = token.roles.iter().flatten().filter(|role| all.has(role)).cloned().collect();
-        Principal { roles, token: true, ..all }
+        Principal { roles, token: true, token_id: token.id, ..all }
     }
 }
 
@@ -142,16 +144,26 @@ impl Store {
         self.inner.db.read().await?.fetch(sql).await?.iter().map(credential).collect()
     }
 
-    /// Records that a session was used, and when it will expire. This changes nobody's rights, so the log does not have
-    /// it.
-    pub async fn session_used(&self, digest: &[u8; 32], now: Timestamp, until: Timestamp) -> Result<(), Error> {
-        let sql = Sql::new("UPDATE credentials SET last_used_at = ")
-            .bind(now.0)
-            .push(", expires_at = ")
-            .bind(until.0)
-            .push(" WHERE kind = 'session' AND digest = ")
-            .bind(digest);
-        self.inner.db.execute(sql).await?;
+    /// Records when credentials were last used, by the SHA-256 of their secrets, in one transaction. This changes
+    /// nobody's rights, so the log does not have it. The keys are in order, so that servers cannot deadlock.
+    pub async fn credentials_used(&self, used: BTreeMap<[u8; 32], CredentialUse>) -> Result<(), Error> {
+        let write = async move |mut conn: Conn| {
+            for (digest, CredentialUse { at, until }) in used {
+                let mut sql = Sql::new("UPDATE credentials SET last_used_at = ").bind(at.0);
+                if let Some(until) = until {
+                    sql = sql.push(", expires_at = ").bind(until.0);
+                }
+                conn.execute(sql.push(" WHERE digest = ").bind(&digest)).await?;
+            }
+            conn.commit().await
+        };
+        Ok(self.inner.db.write(write).await?)
+    }
+
+    /// Records that a person has just confirmed a session with their password. The log has what they do next.
+    pub async fn session_confirmed(&self, digest: &[u8; 32], now: Timestamp) -> Result<(), Error> {
+        let sql = Sql::new("UPDATE credentials SET confirmed_at = ").bind(now.0);
+        self.inner.db.execute(sql.push(" WHERE kind = 'session' AND digest = ").bind(digest)).await?;
         Ok(())
     }
 
@@ -176,6 +188,7 @@ pub(super) fn token(credential: Credential) -> Option<Token> {
         roles: credential.roles.unwrap_or_default(),
         created_at: credential.created_at,
         expires_at: credential.expires_at,
+        last_used_at: credential.last_used_at,
         secret: None,
     })
 }
@@ -254,7 +267,7 @@ impl Conn {
         let rows = self.fetch(sql).await?;
         let read = rows.iter().map(|row| {
             let (digest, credential) = credential(row)?;
-            Ok((digest, credential, user(row, 10)?))
+            Ok((digest, credential, user(row, CREDENTIAL_COLUMNS)?))
         });
         read.collect()
     }
@@ -289,6 +302,7 @@ pub(super) fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
             None => None,
         },
         account: account.map(|text| text.parse()).transpose().map_err(|error: &str| stored(&error))?,
+        signed_in_at: row.int_opt(at + 10)?.map(Timestamp),
     })
 }
 
@@ -304,25 +318,23 @@ fn credential(row: &Row) -> Result<([u8; 32], Credential), Error> {
         expires_at: row.int_opt(7)?.map(Timestamp),
         last_used_at: row.int_opt(8)?.map(Timestamp),
         client: row.text_opt(9)?.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| stored(&error))?,
+        confirmed_at: row.int_opt(10)?.map(Timestamp),
     };
     Ok((super::blobs::digest(&row.blob(0)?)?, credential))
 }
 
-/// The table of users.
 pub(super) const USERS: Table = Table {
     name: "users",
     key: "username",
     others: "display_name, email, roles, active, password_hash, created_at, deputyships, second_factor, \
-             provider_account",
+             provider_account, signed_in_at",
 };
-/// The table of credentials.
 pub(super) const CREDENTIALS: Table = Table {
     name: "credentials",
     key: "digest",
-    others: "kind, id, name, username, roles, created_at, expires_at, last_used_at, client",
+    others: "kind, id, name, username, roles, created_at, expires_at, last_used_at, client, confirmed_at",
 };
 
-/// The row of a user.
 pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
     let user = &record.user;
     vec![
@@ -336,6 +348,7 @@ pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
         serde_json::json!(record.deputyships).to_string().into(),
         record.second_factor.as_ref().map(|factor| serde_json::json!(factor).to_string()).into(),
         record.account.as_ref().map(ToString::to_string).into(),
+        record.signed_in_at.map(|at| at.0).into(),
     ]
 }
 
@@ -350,7 +363,6 @@ pub(super) fn credential_kind(kind: CredentialKind) -> &'static str {
     }
 }
 
-/// The row of a credential.
 pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<Arg> {
     vec![
         digest.into(),
@@ -363,6 +375,7 @@ pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<
         credential.expires_at.map(|at| at.0).into(),
         credential.last_used_at.map(|at| at.0).into(),
         credential.client.as_ref().map(|client| serde_json::json!(client).to_string()).into(),
+        credential.confirmed_at.map(|at| at.0).into(),
     ]
 }
 

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use shared::access::{ADMIN, DEVELOPER, Principal, REVIEWER, launched, reviews_as};
+use shared::access::{ASKER, DEVELOPER, Principal, REVIEWER, answers_as, launched, reviews_as};
 use shared::id::Username;
 use shared::review::Review;
 
 use super::db::{DatabaseKind, Sql};
 
-/// The subjects under which a review is found: whom it is for, who requested it, who decided or delegated it, who holds
+/// The subjects under which a review is found: whom it is for, who requested it, with or without a flow, who decided or delegated it, who holds
 /// someone else's vote, who may vote, and who may not. `gave:x` excludes x: their own vote is delegated.
 pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
     let reviewers = &review.reviewers;
@@ -22,6 +22,9 @@ pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
     subjects.extend(reviewers.tags.iter().map(|tag| needs_subject(tag)));
     subjects.extend(review.escalated.iter().map(|role| role_subject(role)));
     subjects.insert(format!("asked:{}", review.requested_by));
+    if review.flow.is_none() {
+        subjects.insert(format!("question:{}", review.requested_by));
+    }
     let decided = review.decisions.iter().flat_map(|decision| [Some(&decision.by), decision.on_behalf_of.as_ref()]);
     let handed = review.delegations.iter().map(|handed| Some(&handed.from));
     subjects.extend(decided.chain(handed).flatten().map(|name| format!("decided:{name}")));
@@ -52,7 +55,6 @@ pub(super) fn barred_subject(name: &Username) -> String {
     format!("barred:{name}")
 }
 
-/// The subject of a role.
 pub(super) fn role_subject(role: &str) -> String {
     format!("role:{role}")
 }
@@ -144,11 +146,11 @@ pub(super) fn names(viewer: &Principal) -> Vec<Name> {
 
 fn name(principal: &Principal) -> Name {
     let username = principal.username.clone();
-    let also: &[&str] = if principal.roles.contains(ADMIN) { &[REVIEWER, DEVELOPER] } else { &[] };
-    let roles = || principal.roles.iter().map(String::as_str).chain(also.iter().copied());
-    let mut own: BTreeSet<String> = roles().map(role_subject).collect();
+    let roles = || principal.roles.iter().map(String::as_str).chain(principal.included_roles().iter().copied());
+    let answers = || roles().filter(|role| answers_as(principal, role));
+    let mut own: BTreeSet<String> = answers().map(role_subject).collect();
     let has = roles().map(str::to_owned).collect();
-    let tagged = Tagged { subjects: roles().map(tagged_subject).collect(), has };
+    let tagged = Tagged { subjects: answers().map(tagged_subject).collect(), has };
     let reviews = principal.has(REVIEWER);
     if reviews_as(principal, &username) {
         own.insert(format!("user:{username}"));
@@ -177,7 +179,14 @@ pub(super) fn visible(viewer: &Principal) -> ReviewVisibility {
     visibility
 }
 
-/// The subject of the viewer's own requests and runs. Empty for a token that may not ask.
+/// The subject of the viewer's own requests and runs; for a token that may ask but start no runs, of those that no flow
+/// asks. Empty for a token that may not ask.
 pub(super) fn asked_subjects(viewer: &Principal) -> BTreeSet<String> {
-    launched(viewer, &viewer.username).then(|| format!("asked:{}", viewer.username)).into_iter().collect()
+    let name = &viewer.username;
+    let subject = if launched(viewer, name) {
+        Some(format!("asked:{name}"))
+    } else {
+        viewer.has(ASKER).then(|| format!("question:{name}"))
+    };
+    subject.into_iter().collect()
 }

@@ -183,7 +183,8 @@ pub(super) fn each_word_of(event: &Event, take: &mut dyn FnMut(&str)) {
     if let Some(actor) = &event.actor {
         each_word(actor, take);
     }
-    for id in [event.run_id.map(|run| run.0), event.review_id.map(|review| review.0)].into_iter().flatten() {
+    let ids = [event.token.map(|token| token.0), event.run_id.map(|run| run.0), event.review_id.map(|review| review.0)];
+    for id in ids.into_iter().flatten() {
         take(id.simple().encode_lower(&mut Uuid::encode_buffer()));
     }
     event.data.values().for_each(|value| each_word_in(value, take));

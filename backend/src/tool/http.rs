@@ -20,7 +20,6 @@ const MAX_DETAIL: usize = 500;
 /// The maximum length of the quoted target of a redirect, in bytes.
 const MAX_LOCATION: usize = 200;
 
-/// The client for HTTP tools.
 pub(super) struct Http {
     clients: Clients,
     secrets: Secrets,
@@ -34,8 +33,10 @@ impl Http {
     pub(super) async fn call(&self, http: &HttpRequest, request: &ToolRequest) -> Result<Value, TaskFailure> {
         let whole = Whole::of(http, &self.secrets).map_err(|why| failed(why, false))?;
         let is_fixed = matches!(&request.tool.kind, ToolKind::Http(tool) if has_fixed_host(&tool.url));
+        let is_internal = self.clients.allows(&whole.url);
         for secret in &http.secrets {
-            self.secrets.check_host(&secret.name, &whole.url, is_fixed).map_err(|why| failed(why, false))?;
+            let checked = self.secrets.check_host(&secret.name, &whole.url, is_fixed, is_internal);
+            checked.map_err(|why| failed(why, false))?;
         }
         let client = self.clients.of(&whole.url).map_err(|refused| failed(refused.to_string(), false))?;
         let only_reads = whole.method.is_safe();

@@ -22,6 +22,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{Error, MAX_MESSAGE, MAX_RESULT, McpServer, Secrets, TOO_LARGE, failed, uncertain, unusable};
 use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
 use crate::http_client::choose_tls_provider;
+use crate::ssrf::Allowed;
 use cause::cause;
 use connection::{Connection, ServerConnection};
 
@@ -41,10 +42,15 @@ pub(super) struct Mcp {
 }
 
 impl Mcp {
-    pub(super) fn new(servers: BTreeMap<String, McpServer>, secrets: &Secrets) -> Result<Self, Error> {
+    /// `allowed`: the hosts of internal networks to which secrets may be sent unencrypted.
+    pub(super) fn new(
+        servers: BTreeMap<String, McpServer>,
+        secrets: &Secrets,
+        allowed: &Allowed,
+    ) -> Result<Self, Error> {
         // The clients of `rmcp` need it.
         choose_tls_provider();
-        let server = |(name, how): (String, McpServer)| match headers::of(&how, secrets) {
+        let server = |(name, how): (String, McpServer)| match headers::of(&how, secrets, allowed) {
             Ok(headers) => Ok((name.clone(), ServerConnection::new(name, how, headers))),
             Err(why) => Err(Error::McpHeaders { server: name, why }),
         };

@@ -4,7 +4,6 @@
 
 mod builtin;
 pub(crate) mod http;
-mod mask;
 pub(crate) mod mcp;
 mod secrets;
 
@@ -24,6 +23,7 @@ use shared::request::Request;
 use shared::time::Span;
 
 use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
+use crate::ssrf::Allowed;
 use http::Http;
 use mcp::Mcp;
 pub use secrets::{SecretSettings, Secrets};
@@ -51,7 +51,7 @@ pub trait Tool: Send + Sync {
 
 /// The hosts, servers and secrets of tools, which are never in a flow.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ToolOptions {
     /// Hosts (`host` or `host:port`) that HTTP tools may reach although they are not on the public internet.
     pub allowed_hosts: Vec<String>,
     /// MCP servers by name.
@@ -128,10 +128,10 @@ pub struct Tools {
 
 impl Tools {
     /// Creates the tools of these settings. MCP servers are connected when they are first needed.
-    pub fn new(options: Options) -> Result<Self, Error> {
+    pub fn new(options: ToolOptions) -> Result<Self, Error> {
         Ok(Self {
             http: Http::new(&options.allowed_hosts, options.secrets.clone())?,
-            mcp: Mcp::new(options.mcp, &options.secrets)?,
+            mcp: Mcp::new(options.mcp, &options.secrets, &Allowed::new(&options.allowed_hosts))?,
             secrets: options.secrets,
         })
     }

@@ -10,14 +10,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::request::SecretUse;
 
-use super::mask::{MASK, Mask};
-use crate::flow::url_piece;
+use crate::flow::{is_loopback, url_piece};
+use crate::mask::{MASK, Mask};
 
 /// The settings of a secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecretSettings {
-    /// The hosts that the secret may be sent to, as `host` or `host:port`.
+    /// The hosts that the secret may be sent to, as `host` (at the default port) or `host:port`.
     pub hosts: Vec<String>,
 }
 
@@ -68,19 +68,29 @@ impl Secrets {
     }
 
     /// Checks that a secret may be sent to this URL. `is_fixed`: the flow writes the host literally, so no run can
-    /// choose it.
-    pub(super) fn check_host(&self, name: &str, url: &Url, is_fixed: bool) -> Result<(), String> {
+    /// choose it. `is_internal`: the settings allow the host, although it is not on the public internet.
+    pub(super) fn check_host(&self, name: &str, url: &Url, is_fixed: bool, is_internal: bool) -> Result<(), String> {
         let host = url.host_str().unwrap_or_default();
         let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
+        // A host that is bound without a port stands for the default port of the scheme: another program may listen at
+        // any other one.
+        let is_bound = |to: &String| *to == with_port || (*to == host && url.port().is_none());
+        if url.scheme() != "https" && !is_internal && !is_loopback(url) {
+            return Err(format!(
+                "the secret `{name}` may not be sent to `{with_port}` unencrypted: use https, or, if the network is \
+                 yours, allow the host in the server's settings ([tools] allowed_hosts = [\"{with_port}\"])"
+            ));
+        }
         match self.secret.get(name).and_then(|secret| secret.hosts.as_ref()) {
-            Some(hosts) if hosts.iter().any(|allowed| *allowed == host || *allowed == with_port) => Ok(()),
+            Some(hosts) if hosts.iter().any(is_bound) => Ok(()),
             Some(_) => Err(format!(
-                "the secret `{name}` may not be sent to `{with_port}`: the server's settings bind it to other hosts"
+                "the secret `{name}` may not be sent to `{with_port}`: the server's settings bind it to other hosts or \
+                 ports"
             )),
             None if is_fixed => Ok(()),
             None => Err(format!(
                 "the secret `{name}` may not be sent to `{with_port}`, which the flow does not name literally: bind it \
-                 in the server's settings ([secrets.{name}] hosts = [\"{host}\"])"
+                 in the server's settings ([secrets.{name}] hosts = [\"{with_port}\"])"
             )),
         }
     }
@@ -97,6 +107,11 @@ impl Secrets {
     /// Returns the same text with `x` in place of each secret.
     pub(super) fn stand_ins(text: &str, at: &str, uses: &[SecretUse]) -> Result<String, String> {
         fill(text, at, uses, |_| Ok("x".to_owned()))
+    }
+
+    /// Returns what finds secrets in texts.
+    pub fn masker(&self) -> Arc<Mask> {
+        Arc::clone(&self.mask)
     }
 
     /// Returns the text with secrets masked.

@@ -36,7 +36,7 @@ fn tools(allowed: &[&str]) -> Tools {
     let variables =
         [("COUNTERSIGN_SECRET_TOKEN", "s3cr3t/value\n"), ("COUNTERSIGN_SECRET_PIN", "4815162342"), ("PATH", "/bin")];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Tools::new(Options {
+    Tools::new(ToolOptions {
         allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),
         mcp: BTreeMap::new(),
         secrets: Secrets::from_env(variables, &BTreeMap::new()),
@@ -224,7 +224,7 @@ async fn a_secret_is_sent_to_its_hosts_only_and_an_unbound_one_to_hosts_that_the
         variables.extend(hosts.map(|hosts| ("COUNTERSIGN_HOSTS_TOKEN".to_owned(), hosts.to_owned())));
         let secrets = Secrets::from_env(variables, &BTreeMap::new());
         let allowed_hosts = vec!["127.0.0.1".to_owned()];
-        Tools::new(Options { allowed_hosts, secrets, ..Options::default() }).unwrap()
+        Tools::new(ToolOptions { allowed_hosts, secrets, ..ToolOptions::default() }).unwrap()
     };
     let with_secret = |url: String| json!({ "http": { "url": url, "headers": { "key": "{{ secret.TOKEN }}" } } });
     let written = with_secret(format!("http://127.0.0.1:{port}/"));
@@ -233,8 +233,9 @@ async fn a_secret_is_sent_to_its_hosts_only_and_an_unbound_one_to_hosts_that_the
     for (hosts, tool, is_sent) in [
         (None, &written, true),
         (None, &filled_in, false),
-        (Some("127.0.0.1"), &filled_in, true),
+        (Some(&*here), &filled_in, true),
         (Some(&*format!("pay.example, {here}")), &written, true),
+        (Some("127.0.0.1"), &written, false),
         (Some("127.0.0.1:1"), &written, false),
         (Some("pay.example"), &written, false),
         (Some(""), &written, false),
@@ -246,6 +247,35 @@ async fn a_secret_is_sent_to_its_hosts_only_and_an_unbound_one_to_hosts_that_the
         assert!(is_sent || said.contains("`TOKEN` may not be sent to") && !said.contains("s3cr3t"), "{said}");
     }
     assert_eq!(server.received_requests().await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_secret_is_sent_unencrypted_only_to_this_machine_and_to_hosts_that_the_settings_allow() {
+    let secrets = Secrets::from_env(
+        [
+            ("COUNTERSIGN_SECRET_TOKEN".to_owned(), "s3cr3t/value".to_owned()),
+            ("COUNTERSIGN_HOSTS_TOKEN".to_owned(), "pay.example, 127.0.0.1, localhost".to_owned()),
+        ],
+        &BTreeMap::new(),
+    );
+    for (url, is_internal, is_sent) in [
+        ("https://pay.example/", false, true),
+        ("https://pay.example:443/", false, true),
+        ("https://pay.example:8443/", false, false),
+        ("http://pay.example/", false, false),
+        ("http://pay.example/", true, true),
+        ("http://127.0.0.1/", false, true),
+        ("http://localhost/", false, true),
+    ] {
+        for is_fixed in [false, true] {
+            let checked = secrets.check_host("TOKEN", &url.parse().unwrap(), is_fixed, is_internal);
+            assert_eq!(checked.is_ok(), is_sent, "{url} {checked:?}");
+        }
+    }
+    let tool = json!({ "http": { "url": "http://pay.example/", "headers": { "key": "{{ secret.TOKEN }}" } } });
+    let tools = Tools::new(ToolOptions { secrets, ..ToolOptions::default() }).unwrap();
+    let said = tools.call(&request(tool, json!({}))).await.unwrap_err().message;
+    assert!(said.contains("use https") && said.contains("allowed_hosts = [\"pay.example:80\"]"), "{said}");
 }
 
 #[test]
@@ -268,7 +298,8 @@ fn a_stream_shows_no_secret_however_it_is_cut() {
 async fn a_secret_leads_nowhere_else_and_a_missing_one_is_named() {
     let hostile = |value: &str| {
         let variables = [("COUNTERSIGN_SECRET_TOKEN".to_owned(), value.to_owned())];
-        Tools::new(Options { secrets: Secrets::from_env(variables, &BTreeMap::new()), ..Options::default() }).unwrap()
+        Tools::new(ToolOptions { secrets: Secrets::from_env(variables, &BTreeMap::new()), ..ToolOptions::default() })
+            .unwrap()
     };
     let tool = json!({ "http": { "url": "https://user:{{ secret.TOKEN }}@shop.example/" } });
     let failure = hostile("x@evil.example/").call(&request(tool, json!({}))).await.unwrap_err();

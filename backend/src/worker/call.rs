@@ -11,7 +11,7 @@ use shared::error::{FlowCode, RunError};
 use shared::request::Request;
 use tokio_util::sync::CancellationToken;
 
-use super::Options;
+use super::WorkerOptions;
 use crate::engine::{
     self, GuardrailReply, HandlerRequest, Input, ModelAnswer, ModelRequest, ModelUsage, Refusal, RunState, Task,
     TaskFailure, TaskKind, ToolRequest, Work,
@@ -50,7 +50,7 @@ impl From<Error> for NoInput {
 /// Carries out a task, and commits its result. `lost` aborts the work; once there is a result, only the store decides
 /// whether it still counts. `abandoned` is cancelled when the result is no longer needed.
 pub(super) async fn handle(
-    options: Arc<Options>,
+    options: Arc<WorkerOptions>,
     claimed: Claimed,
     lost: CancellationToken,
     abandoned: CancellationToken,
@@ -95,17 +95,20 @@ pub(super) async fn handle(
 }
 
 /// Carries out a task, and returns the input for its run.
-async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationToken) -> Result<Input, NoInput> {
+async fn input(options: &WorkerOptions, claimed: &Claimed, abandoned: &CancellationToken) -> Result<Input, NoInput> {
     let task = &claimed.task;
     let asks = claimed.lost_before && !task.repeatable && task.kind.is_call();
     if asks && claimed.lost < MOST_LOST {
-        return Ok(Input::TaskLost { task: task.id, attempt: claimed.attempt });
+        return Ok(Input::TaskLost { task: task.id, attempt: claimed.attempt, again: false });
     }
     if claimed.lost >= MOST_LOST {
         return Ok(given_up(claimed));
     }
     if !task.kind.is_call() {
         return Ok(Input::Due { task: task.id });
+    }
+    if claimed.lost_before {
+        tell_lost_attempt(options, claimed).await?;
     }
     let store = &options.store;
     // The run may have been continued since the claim.
@@ -150,8 +153,24 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
     })
 }
 
+/// Lets the log of the run say that its call is made again, since the worker of the attempt before is gone. If that
+/// fails, the call is made all the same.
+async fn tell_lost_attempt(options: &WorkerOptions, claimed: &Claimed) -> Result<(), NoInput> {
+    let input = Box::new(Input::TaskLost { task: claimed.task.id, attempt: claimed.attempt, again: true });
+    let told = options.store.commit(Change::by_server(Operation::Run { run: claimed.task.run, input })).await;
+    match told {
+        Err(CommitError::Refused(Refusal::TaskOver | Refusal::RunOver)) => Err(NoInput::Over),
+        Err(CommitError::NewerFormat(_)) => Err(NoInput::Newer),
+        Err(error) => {
+            tracing::warn!(%error, "the log of the run does not say that the attempt before was lost");
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
 /// Asks a program that is a handler.
-async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) -> Input {
+async fn ask(options: &WorkerOptions, claimed: &Claimed, mut request: HandlerRequest) -> Input {
     // Secret votes are hidden from programs too.
     request.review = request.review.seen_by(None);
     let digest = request.review.digest.clone();
@@ -180,7 +199,7 @@ fn given_up(claimed: &Claimed) -> Input {
 /// Makes a tool call. If the result is no longer needed, a call of an MCP server is cancelled. Other calls are awaited
 /// for the audit log, since closing their connection would undo nothing.
 async fn call_tool(
-    options: &Options,
+    options: &WorkerOptions,
     request: &ToolRequest,
     abandoned: &CancellationToken,
 ) -> Result<Value, TaskFailure> {
@@ -193,7 +212,11 @@ async fn call_tool(
     }
 }
 
-async fn call_model(options: &Options, claimed: &Claimed, request: &ModelRequest) -> Result<ModelAnswer, TaskFailure> {
+async fn call_model(
+    options: &WorkerOptions,
+    claimed: &Claimed,
+    request: &ModelRequest,
+) -> Result<ModelAnswer, TaskFailure> {
     let said = AtomicU64::new(0);
     let on_text = |text: &str| {
         options.streams.send(Chunk {
@@ -239,7 +262,7 @@ fn too_large(task: &Task, exceeded: Exceeded) -> TaskFailure {
 
 /// Commits a result. While the database is unreachable it tries again, since a result may have cost something. If the
 /// result can never be committed, the step fails; if that cannot be committed either, the run fails.
-async fn commit(options: &Options, claimed: &Claimed, input: Input) {
+async fn commit(options: &WorkerOptions, claimed: &Claimed, input: Input) {
     let run = claimed.task.run;
     let mut change = Change::by_server(Operation::Run { run, input: Box::new(input) });
     let mut backoff = ExponentialBackoff::default();
@@ -296,20 +319,20 @@ fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Op
 }
 
 /// Leaves a task to the newer server that has continued its run. This worker was not lost, so it does not count as such.
-async fn hand_over(options: &Options, claimed: &Claimed, progress: Progress) {
+async fn hand_over(options: &WorkerOptions, claimed: &Claimed, progress: Progress) {
     tracing::warn!("the run was continued by a newer server, which has to carry out its task");
     release(options, claimed, progress, Duration::ZERO).await;
 }
 
 /// Defers a task whose run can be neither read nor changed, so that it delays no other task.
-async fn park(options: &Options, claimed: &Claimed, progress: Progress, why: &str) {
+async fn park(options: &WorkerOptions, claimed: &Claimed, progress: Progress, why: &str) {
     let (kind, hours) = (kind(&claimed.task.kind), PARKED.as_secs() / 3600);
     tracing::error!(%why, "the run cannot be read or changed; its task is retried in {hours} h");
     count(kind, "parked");
     release(options, claimed, progress, PARKED).await;
 }
 
-async fn release(options: &Options, claimed: &Claimed, progress: Progress, delay: Duration) {
+async fn release(options: &WorkerOptions, claimed: &Claimed, progress: Progress, delay: Duration) {
     let (owner, held) = (&options.terms.owner, [claimed.lease()]);
     if let Err(error) = options.store.release(WorkTable::Tasks, owner, &held, progress, delay).await {
         tracing::warn!(%error, "the task could not be released; it is retried when its lease expires");

@@ -27,7 +27,7 @@ use job::Job;
 
 /// The dependencies of a worker.
 #[derive(Clone)]
-pub struct Options {
+pub struct WorkerOptions {
     /// The source of tasks, which also stores the answers.
     pub store: Store,
     /// The models, which carry out agents' turns.
@@ -46,7 +46,7 @@ pub struct Options {
     pub terms: LeaseTerms,
 }
 
-impl Options {
+impl WorkerOptions {
     /// Returns the default settings, with a unique owner name and without programs to ask.
     pub fn new(
         store: Store,
@@ -68,12 +68,12 @@ impl Options {
 }
 
 /// Starts a worker. When it stops, it claims no more tasks, waits a while for those in progress, and releases the rest.
-pub fn start(options: Options) -> BackgroundTask {
+pub fn start(options: WorkerOptions) -> BackgroundTask {
     let (background, due) = (options.store.background().clone(), options.store.tasks_due());
     background.start("worker", |stop| store::consume(Arc::new(options), due, stop))
 }
 
-impl Consumer for Options {
+impl Consumer for WorkerOptions {
     const TABLE: WorkTable = WorkTable::Tasks;
     type Room = Room;
     type Work = Claimed;

@@ -24,8 +24,8 @@ use crate::agent::{Demo, OnText};
 use crate::clock::{Moment, SystemClock};
 use crate::engine::{self, Input, ModelAnswer, ModelRequest, RunOutcome, RunState, TaskFailure, ToolRequest};
 use crate::store::testing::ManualClock;
-use crate::store::{self, Actor, Change, NewFlow, NewUserRecord, Operation, Room};
-use crate::tool::{self, Tools};
+use crate::store::{self, Actor, Change, NewFlow, NewUserRecord, Operation, Room, StoreOptions};
+use crate::tool::{ToolOptions, Tools};
 
 const ROOM: Room = Room { calls: 10, timers: 10, suspects: 1 };
 
@@ -45,7 +45,7 @@ impl House {
     async fn at(clock: SharedClock, flow: Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
-        let store = Store::open(store::Options::new(url, Arc::clone(&clock))).await.unwrap();
+        let store = Store::open(StoreOptions::new(url, Arc::clone(&clock))).await.unwrap();
         let username: Username = "ana".parse().unwrap();
         let roles = ["reviewer", "developer"].map(str::to_owned);
         let user = User::new(username.clone(), roles.to_vec(), clock.now());
@@ -105,9 +105,9 @@ impl House {
         self.until(async || self.store.run(run).await.unwrap().filter(|state| state.outcome.is_some())).await
     }
 
-    fn worker(&self, models: impl Model + 'static, tools: impl Tool + 'static) -> Options {
+    fn worker(&self, models: impl Model + 'static, tools: impl Tool + 'static) -> WorkerOptions {
         let (models, tools) = (Arc::new(models), Arc::new(tools));
-        Options::new(self.store.clone(), models, tools, Streams::default(), Arc::clone(&self.clock))
+        WorkerOptions::new(self.store.clone(), models, tools, Streams::default(), Arc::clone(&self.clock))
     }
 }
 
@@ -134,7 +134,7 @@ fn demo() -> Demo {
 }
 
 fn tools() -> Tools {
-    Tools::new(tool::Options::default()).unwrap()
+    Tools::new(ToolOptions::default()).unwrap()
 }
 
 /// A model that never answers, and counts its calls.

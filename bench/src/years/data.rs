@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use backend::audit::SealKey;
 use backend::clock::{Clock as _, SystemClock};
-use backend::store::{Options as StoreOptions, RowContent, RowKeys, Store};
+use backend::store::{RowContent, RowKeys, Store, StoreOptions};
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
 use serde_json::json;

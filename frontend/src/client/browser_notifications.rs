@@ -7,11 +7,11 @@ use std::rc::Rc;
 use gloo_timers::callback::Timeout;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use shared::access::Principal;
 use shared::id::{ReviewId, Username};
-use shared::log::{Entry, is_asked};
+use shared::log::{Entry, is_asked, takes_part};
 use shared::notification::Occasion;
 use shared::protocol::ServerMessage;
-use shared::review::Review;
 use shared::time::Timestamp;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
@@ -24,7 +24,7 @@ use super::locks::{self, SharedLock};
 use super::session::Session;
 use super::storage;
 use crate::state::browser_notifications::{
-    self as state, Arrivals, Asked, Choice, Notice, SEVERAL, Shows, storage_key,
+    self as state, Arrivals, BrowserNotification, News, NotificationChoice, SEVERAL, Shows, Subject, storage_key,
 };
 
 /// How long arrivals are collected, in milliseconds: what is decided again within that time is not shown.
@@ -46,7 +46,6 @@ pub enum Permission {
     Denied,
 }
 
-/// A notification that is shown.
 struct Shown {
     notification: Notification,
     /// What a click on it does. It must last as long as the notification.
@@ -76,7 +75,7 @@ struct Page {
 #[derive(Clone, Copy)]
 pub struct BrowserNotifications {
     /// What the person who is logged in has chosen.
-    pub choice: GlobalSignal<Choice>,
+    pub choice: GlobalSignal<NotificationChoice>,
     /// Whether this browser can show notifications; known once [`Self::look`] has been called.
     pub permission: GlobalSignal<Permission>,
     inner: StoredValue<Inner, LocalStorage>,
@@ -89,7 +88,7 @@ impl BrowserNotifications {
     /// Creates notifications that show nothing until they are started.
     pub fn new(live: Live, session: Session) -> Self {
         Self {
-            choice: GlobalSignal::new(Choice::default()),
+            choice: GlobalSignal::new(NotificationChoice::default()),
             permission: GlobalSignal::new(Permission::Unasked),
             inner: StoredValue::new_local(Inner::default()),
             page: StoredValue::new_local(None),
@@ -98,7 +97,6 @@ impl BrowserNotifications {
         }
     }
 
-    /// Returns the notifications of the page.
     pub fn expect() -> Self {
         expect_context()
     }
@@ -117,7 +115,7 @@ impl BrowserNotifications {
             }
         });
         // Another person's choice is not this one's, and nobody sees what concerns whoever has left.
-        let owner = Memo::new(move |_| self.session.me.with(|me| me.as_ref().map(|me| me.username.clone())));
+        let owner = Memo::new(move |_| self.session.username());
         Effect::new(move |_| {
             owner.track();
             self.clear();
@@ -135,7 +133,7 @@ impl BrowserNotifications {
     }
 
     /// Changes what the person has chosen, and stores it. Returns whether that succeeded.
-    pub fn choose(self, choice: Choice) -> bool {
+    pub fn choose(self, choice: NotificationChoice) -> bool {
         self.follow(choice);
         self.owner().is_some_and(|owner| storage::write(&storage_key(&owner), &choice))
     }
@@ -158,7 +156,7 @@ impl BrowserNotifications {
     }
 
     fn owner(self) -> Option<Username> {
-        self.session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()))
+        untrack(move || self.session.username())
     }
 
     fn read(self) {
@@ -166,7 +164,7 @@ impl BrowserNotifications {
         self.follow(choice.unwrap_or_default());
     }
 
-    fn follow(self, choice: Choice) {
+    fn follow(self, choice: NotificationChoice) {
         let says_less = self.choice.with_untracked(|before| before.says_what) && !choice.says_what;
         self.choice.set(choice);
         if !choice.on || says_less {
@@ -193,7 +191,10 @@ impl BrowserNotifications {
         }
         match message {
             ServerMessage::Entry(entry) if entry.event.kind.is_review() => self.take(entry),
-            ServerMessage::Gone { review_id, .. } => self.end(*review_id),
+            ServerMessage::Gone { review_id, .. } => {
+                self.end(Subject::Review(*review_id));
+                self.end(Subject::Comments(*review_id));
+            }
             // It is not known what has become of the others meanwhile.
             ServerMessage::Resync | ServerMessage::Snapshot { .. } => self.clear(),
             _ => {}
@@ -202,30 +203,46 @@ impl BrowserNotifications {
 
     fn take(self, entry: &Entry) {
         let Some(me) = untrack(|| self.session.principal()) else { return };
-        if let Some(id) = entry.event.review_id.filter(|id| self.knows(*id)) {
-            let is_over = |review: Review| !is_asked(&me, &review);
-            if entry.event.review().is_some_and(is_over) {
-                self.end(id);
-            }
+        if let Some(id) = entry.event.review_id {
+            self.end_if_over(entry, id, &me);
         }
-        if !document().hidden() || entry.event.actor.as_ref() == Some(&me.username) {
+        if !document().hidden() || entry.event.is_done_by(&me.username) {
             return;
         }
-        let Some((Occasion::Requested, review, only)) = entry.event.announces() else { return };
-        if only.is_none_or(|only| only.contains(&me.username)) && is_asked(&me, &review) {
-            self.inner.update_value(|inner| inner.arrivals.arrive(Asked::of(&review)));
+        let Some((occasion, review, only)) = entry.event.announces() else { return };
+        let news = match occasion {
+            Occasion::Requested if is_asked(&me, &review) => News::of(&review),
+            Occasion::Commented if takes_part(&me, &review) => News::of_comment(&review),
+            _ => return,
+        };
+        if only.is_none_or(|only| only.contains(&me.username)) {
+            self.inner.update_value(|inner| inner.arrivals.arrive(news));
             self.look_in(GATHER);
         }
     }
 
-    fn knows(self, id: ReviewId) -> bool {
-        self.inner.with_value(|inner| inner.arrivals.has(id) || inner.shown.contains_key(&id.to_string()))
+    /// Ends what an entry makes outdated. Whoever does something with a review knows the comments on it.
+    fn end_if_over(self, entry: &Entry, id: ReviewId, me: &Principal) {
+        let (asked, comments) = (Subject::Review(id), Subject::Comments(id));
+        let (knows_asked, knows_comments) = (self.knows(asked), self.knows(comments));
+        let review = (knows_asked || knows_comments).then(|| entry.event.review()).flatten();
+        if knows_asked && review.as_ref().is_some_and(|review| !is_asked(me, review)) {
+            self.end(asked);
+        }
+        let is_own = entry.event.actor.as_ref() == Some(&me.username);
+        if knows_comments && (is_own || review.is_some_and(|review| !review.is_pending())) {
+            self.end(comments);
+        }
     }
 
-    fn end(self, id: ReviewId) {
+    fn knows(self, about: Subject) -> bool {
+        self.inner.with_value(|inner| inner.arrivals.has(about) || inner.shown.contains_key(&about.tag()))
+    }
+
+    fn end(self, about: Subject) {
         self.inner.update_value(|inner| {
-            let counts_none = inner.arrivals.end(id);
-            inner.close(&id.to_string());
+            let counts_none = inner.arrivals.end(about);
+            inner.close(&about.tag());
             if counts_none {
                 inner.close(SEVERAL);
             }
@@ -264,8 +281,8 @@ impl BrowserNotifications {
         let due = self.inner.try_update_value(|inner| inner.arrivals.due(now)).unwrap_or_default();
         for shows in due {
             let notice = match shows {
-                Shows::One(asked) => state::one(&asked, says_what, asked.expires_at.map(page.until)),
-                Shows::Several(count) => state::several(count),
+                Shows::One(news) => state::one(&news, says_what, news.expires_at.map(page.until)),
+                Shows::Several(waiting, commented) => state::several(waiting, commented),
             };
             self.show(notice, Rc::clone(&page.open));
         }
@@ -275,7 +292,7 @@ impl BrowserNotifications {
         }
     }
 
-    fn show(self, notice: Notice, open: Rc<dyn Fn(&str)>) {
+    fn show(self, notice: BrowserNotification, open: Rc<dyn Fn(&str)>) {
         let options = NotificationOptions::new();
         options.set_tag(&notice.tag);
         options.set_body(&notice.body);

@@ -28,7 +28,6 @@ impl<T> Deref for GlobalSignal<T> {
 }
 
 impl<T: Send + Sync + 'static> GlobalSignal<T> {
-    /// Creates a signal with an initial value.
     pub fn new(value: T) -> Self {
         Self(RwSignal::new(value))
     }

@@ -3,7 +3,7 @@
 use gloo_net::http::{Method, RequestBuilder};
 use leptos::prelude::*;
 use serde::Deserialize;
-use shared::client::{Client, HttpRequest, HttpResponse, Transport, USER_HEADER};
+use shared::client::{ApiRequest, ApiResponse, Client, Transport, USER_HEADER};
 use shared::error::{Code, Problem};
 
 use super::early;
@@ -18,7 +18,6 @@ pub type FlowVersion = shared::api::FlowVersion<Outline>;
 /// The part of a flow's definition that the console reads; the rest of what it shows is in the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Outline {
-    /// The tags of the flow.
     #[serde(default)]
     pub tags: Vec<String>,
 }
@@ -30,12 +29,12 @@ pub const REQUEST_TIMEOUT: u32 = 45_000;
 /// The message for a request that took longer.
 const TOO_LATE: &str = "The server did not answer in time.";
 
-/// Returns the API of the page.
 pub fn use_api() -> Api {
     expect_context()
 }
 
-/// Creates an API that informs the session if no one is logged in, or if the person must first set up a second factor.
+/// Creates an API that informs the session if no one is logged in, or if the person must first set up a second factor
+/// or confirm that it is they.
 pub fn api(session: Session) -> Api {
     Client::reading(FetchTransport(session))
 }
@@ -45,7 +44,7 @@ pub fn api(session: Session) -> Api {
 pub struct FetchTransport(Session);
 
 impl Transport for FetchTransport {
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, String> {
+    async fn send(&self, request: ApiRequest) -> Result<ApiResponse, String> {
         let method = match request.method {
             "POST" => Method::POST,
             "PUT" => Method::PUT,
@@ -57,7 +56,7 @@ impl Transport for FetchTransport {
         if request.method == "GET"
             && let Some(body) = early::answer(&request.path).await
         {
-            return Ok(HttpResponse { status: 200, body });
+            return Ok(ApiResponse { status: 200, body });
         }
         let patience = web_sys::AbortSignal::timeout_with_u32(REQUEST_TIMEOUT);
         let mut builder = RequestBuilder::new(&request.path)
@@ -69,7 +68,7 @@ impl Transport for FetchTransport {
         }
         let Self(session) = self;
         // The server refuses requests in the name of another person, who may have logged in in another tab.
-        if let Some(user) = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.to_string()))
+        if let Some(user) = untrack(|| session.username())
             && !login
         {
             builder = builder.header(USER_HEADER, &user);
@@ -89,11 +88,17 @@ impl Transport for FetchTransport {
         }
         let lost = |_| failed("The connection was lost before the response was read.");
         let body = response.text().await.map_err(lost)?;
-        let missing = |problem: Problem| problem.code == Code::SecondFactorMissing;
-        if response.status() == 403 && !is_overtaken && shared::client::read(&body).is_ok_and(missing) {
-            session.factor_missing.set(true);
+        if response.status() == 403
+            && !is_overtaken
+            && let Ok(problem) = shared::client::read::<Problem>(&body)
+        {
+            match problem.code {
+                Code::SecondFactorMissing => session.factor_missing.set(true),
+                Code::ConfirmationRequired => session.unconfirmed.set(true),
+                _ => {}
+            }
         }
-        Ok(HttpResponse { status: response.status(), body })
+        Ok(ApiResponse { status: response.status(), body })
     }
 }
 

@@ -32,11 +32,8 @@ pub struct ReviewList {
     pub facets: GlobalSignal<Option<Facets>>,
     /// Whether the counts belong to the current filter.
     pub counted: GlobalSignal<bool>,
-    /// The error of the counts, if any.
     pub uncounted: GlobalSignal<Option<Problem>>,
-    /// The error of the list, if any.
     pub error: GlobalSignal<Option<Problem>>,
-    /// Whether the list is loading.
     pub busy: GlobalSignal<bool>,
     /// Whether the rows still belong to the filter before.
     pub outdated: GlobalSignal<bool>,
@@ -61,7 +58,6 @@ struct Counting {
 }
 
 impl ReviewList {
-    /// Creates an empty list.
     pub fn new(api: Api, live: Live) -> Self {
         Self {
             facets: GlobalSignal::new(None),
@@ -80,7 +76,6 @@ impl ReviewList {
         }
     }
 
-    /// Returns the list of the page.
     pub fn expect() -> Self {
         expect_context()
     }

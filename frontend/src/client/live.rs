@@ -32,7 +32,6 @@ const PING_EVERY_MS: u32 = 20_000;
 /// The number of messages that are folded before the page is drawn.
 const BURST: usize = 256;
 
-/// The state of the live socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connection {
     /// No one is logged in.
@@ -42,10 +41,7 @@ pub enum Connection {
     /// Connected: the page is up to date.
     Open,
     /// The page may be out of date; the next attempt is at that time.
-    Lost {
-        /// The time of the next attempt.
-        retry_at: Timestamp,
-    },
+    Lost { retry_at: Timestamp },
 }
 
 type Listener = Rc<dyn Fn(&ServerMessage)>;
@@ -68,13 +64,11 @@ struct Inner {
 /// The live socket and the data it received. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Live {
-    /// The state of the socket.
     pub connection: GlobalSignal<Connection>,
     /// The server's clock, which advances every second.
     pub now: GlobalSignal<Timestamp>,
     /// The reviews that are listed or open, kept up to date by the socket.
     pub inbox: GlobalSignal<Inbox>,
-    /// The runs' summaries.
     pub runs: GlobalSignal<Runs>,
     /// A counter that increases when earlier messages are no longer valid, so that lists must be reloaded.
     pub renewed: GlobalSignal<u64>,
@@ -84,7 +78,6 @@ pub struct Live {
 }
 
 impl Live {
-    /// Creates a socket that is not open yet.
     pub fn new(api: Api, session: Session) -> Self {
         let live = Self {
             connection: GlobalSignal::new(Connection::Closed),
@@ -105,7 +98,6 @@ impl Live {
         live
     }
 
-    /// Returns the socket of the page.
     pub fn expect() -> Self {
         expect_context()
     }
@@ -295,7 +287,7 @@ impl Live {
     }
 
     fn apply(self, messages: Vec<ServerMessage>) {
-        let me = self.session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()));
+        let me = untrack(move || self.session.username());
         let is_of_another = |message: &ServerMessage| matches!(message, ServerMessage::Welcome { user, .. } if me.as_ref().is_some_and(|me| me != user));
         if messages.iter().any(is_of_another) {
             // Somebody else has logged in in another tab, and this page must not show their data.

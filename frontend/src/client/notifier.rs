@@ -2,7 +2,6 @@
 
 use leptos::prelude::*;
 
-/// The kind of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeTone {
     /// An action of the person succeeded; shown for 5 seconds, like `Plain`.
@@ -18,16 +17,13 @@ pub enum NoticeTone {
 pub struct Notice {
     /// An increasing number, by which [`Notifier::close`] finds it.
     pub id: u64,
-    /// The kind of the notice.
     pub tone: NoticeTone,
-    /// The text of the notice.
     pub text: String,
 }
 
 /// The notices that are shown. Cheap to copy into closures.
 #[derive(Debug, Clone, Copy)]
 pub struct Notifier {
-    /// The notices that are shown.
     pub shown: RwSignal<Vec<Notice>>,
     next: StoredValue<u64>,
 }
@@ -38,7 +34,6 @@ pub fn provide_notices() {
 }
 
 impl Notifier {
-    /// Returns the notices of the page.
     pub fn expect() -> Self {
         expect_context()
     }
@@ -77,7 +72,6 @@ impl Notifier {
         });
     }
 
-    /// Closes a notice.
     pub fn close(self, id: u64) {
         self.shown.update(|shown| shown.retain(|notice| notice.id != id));
     }

@@ -8,7 +8,6 @@ use leptos::prelude::request_animation_frame;
 /// The longest wait for a paint, in milliseconds: a tab in the background paints nothing.
 const PAINT_TIMEOUT: u32 = 250;
 
-/// Waits until the current page is painted.
 pub async fn after_paint() {
     let (sender, painted) = oneshot::channel();
     // A frame begins with its callbacks and ends with the paint, so the second callback runs after the first paint.

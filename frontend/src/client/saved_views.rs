@@ -21,30 +21,28 @@ pub struct SavedViews {
 }
 
 impl SavedViews {
-    /// Creates views that are not loaded yet.
     pub fn new(api: Api, session: Session) -> Self {
         Self { loaded: GlobalSignal::new(None), api, session }
     }
 
-    /// Returns the views of the page.
     pub fn expect() -> Self {
         expect_context()
     }
 
     /// The views of the person who is logged in; `None` until they are loaded. Follows them.
     pub fn get(self) -> Option<Views> {
-        let me = self.me()?;
+        let me = self.session.username()?;
         self.loaded.with(|loaded| loaded.as_ref().filter(|(owner, _)| *owner == me).map(|(_, views)| views.clone()))
     }
 
     /// The views as this browser has stored them, before they are loaded.
     pub fn stored(self) -> Option<Views> {
-        storage::read(&storage_key(&untrack(move || self.me())?))
+        storage::read(&storage_key(&untrack(move || self.session.username())?))
     }
 
     /// Loads the views. Without an answer, the inbox is shown without them.
     pub async fn load(self) {
-        let Some(me) = untrack(move || self.me()) else { return };
+        let Some(me) = untrack(move || self.session.username()) else { return };
         if let Ok(views) = self.api.views().await {
             self.keep(me, views);
         }
@@ -53,7 +51,9 @@ impl SavedViews {
     /// Replaces the views of this revision. After a failure they are loaded again: if the server has these views, only
     /// its answer was lost; if they were changed elsewhere, the problem says so.
     pub async fn save(self, revision: u64, views: Vec<View>) -> Result<(), Problem> {
-        let Some(me) = untrack(move || self.me()) else { return Err(Problem::new(Code::Unauthenticated)) };
+        let Some(me) = untrack(move || self.session.username()) else {
+            return Err(Problem::new(Code::Unauthenticated));
+        };
         let wanted = Views { revision, views };
         let problem = match self.api.save_views(&wanted).await {
             Ok(views) => {
@@ -77,7 +77,7 @@ impl SavedViews {
         let known = |(known, before): &(Username, Views)| *known == owner && before.revision >= views.revision;
         if !self.loaded.with_untracked(|loaded| loaded.as_ref().is_some_and(known)) {
             // Nothing stays of a person who has logged out meanwhile.
-            if untrack(move || self.me()).as_ref() == Some(&owner) {
+            if untrack(move || self.session.username()).as_ref() == Some(&owner) {
                 storage::write(&storage_key(&owner), &views);
                 match first_query(&views.views) {
                     Some(query) => drop(storage::write_text(FIRST_QUERY, &query)),
@@ -86,9 +86,5 @@ impl SavedViews {
             }
             self.loaded.set(Some((owner, views)));
         }
-    }
-
-    fn me(self) -> Option<Username> {
-        self.session.me.with(|me| me.as_ref().map(|me| me.username.clone()))
     }
 }

@@ -21,6 +21,8 @@ pub struct Session {
     pub logins: StoredValue<u32>,
     /// Whether the server has said that the person must first set up a second factor.
     pub factor_missing: GlobalSignal<bool>,
+    /// Whether the server has said that the person must first confirm that it is they.
+    pub unconfirmed: GlobalSignal<bool>,
 }
 
 impl Session {
@@ -32,10 +34,10 @@ impl Session {
             signed_out: GlobalSignal::new(false),
             logins: StoredValue::new(0),
             factor_missing: GlobalSignal::new(false),
+            unconfirmed: GlobalSignal::new(false),
         }
     }
 
-    /// Returns the session of the page.
     pub fn expect() -> Self {
         expect_context()
     }
@@ -51,6 +53,14 @@ impl Session {
     /// Whether the person may do `act`. Follows the session.
     pub fn may(self, act: Act<'_>) -> bool {
         self.access(act) == Access::Allowed
+    }
+
+    /// Why the person may not do `act`; `None` if they may, or if nobody is logged in. Follows the session.
+    pub fn denied(self, act: Act<'_>) -> Option<&'static str> {
+        match self.access(act) {
+            Access::Denied(why) => Some(why),
+            Access::Allowed | Access::Hidden => None,
+        }
     }
 
     /// Whether the person may do `act`, and if not, why. Follows the session.
@@ -73,7 +83,7 @@ impl Session {
     }
 
     /// Returns their username. Follows the session.
-    pub fn username(self) -> Option<String> {
-        self.me.with(|me| me.as_ref().map(|me| me.username.to_string()))
+    pub fn username(self) -> Option<Username> {
+        self.me.with(|me| me.as_ref().map(|me| me.username.clone()))
     }
 }

@@ -34,7 +34,6 @@ pub fn keys(prefix: &str) -> Vec<String> {
     keys.filter(|key| key.starts_with(prefix)).collect()
 }
 
-/// Removes a value.
 pub fn remove(key: &str) {
     if let Some(local) = local() {
         drop(local.remove_item(key));

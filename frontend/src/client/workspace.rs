@@ -18,7 +18,7 @@ use super::locks::{self, SharedLock};
 use super::notifier::Notifier;
 use super::session::Session;
 use super::{GlobalSignal, http, storage};
-use crate::state::drafts::{Draft, Drafts, Edited, Form, Subject, storage_prefix};
+use crate::state::drafts::{Draft, DraftSubject, Drafts, Edited, Form, storage_prefix};
 use crate::state::inbox::{Inbox, InboxRow};
 use crate::state::outbox::{self, Outbox};
 use crate::state::saved_views;
@@ -38,16 +38,14 @@ pub(super) type Unanswered = HashMap<String, (String, String)>;
 /// Drafts and decisions in progress. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Workspace {
-    /// The drafts of reviews, flows and forms.
     pub drafts: GlobalSignal<Drafts>,
-    /// The decisions in progress.
     pub outbox: GlobalSignal<Outbox>,
     /// Whether the person has logged out in another tab, which has discarded their drafts.
     pub left: GlobalSignal<bool>,
     pub(super) owner: StoredValue<Option<Username>>,
     /// The lock for which other tabs wait before the person logs out, while decisions of this one are unanswered.
     deciding: StoredValue<Option<SharedLock>, LocalStorage>,
-    unkept: StoredValue<BTreeSet<Subject>>,
+    unkept: StoredValue<BTreeSet<DraftSubject>>,
     pub(super) unanswered: StoredValue<Unanswered>,
     session: Session,
     pub(super) live: Live,
@@ -72,7 +70,7 @@ impl Workspace {
             notifier,
         };
         Effect::new(move |_| {
-            if let Some(me) = session.me.with(|me| me.as_ref().map(|me| me.username.clone())) {
+            if let Some(me) = session.username() {
                 workspace.enter(me);
             }
         });
@@ -140,7 +138,6 @@ impl Workspace {
         workspace
     }
 
-    /// Returns the workspace of the page.
     pub fn expect() -> Self {
         expect_context()
     }
@@ -158,7 +155,7 @@ impl Workspace {
         }
         let keys = storage::keys(&storage_prefix(&me)).into_iter();
         let kept: Vec<_> =
-            keys.filter_map(|key| Some((Subject::of_storage_key(&key, &me)?, storage::text(&key)?))).collect();
+            keys.filter_map(|key| Some((DraftSubject::of_storage_key(&key, &me)?, storage::text(&key)?))).collect();
         self.drafts.update(|drafts| drafts.replace(kept.iter().map(|(of, kept)| (of.clone(), kept.as_str()))));
         self.outbox.set(Outbox::default());
         self.owner.set_value(Some(me.clone()));
@@ -233,7 +230,7 @@ impl Workspace {
         self.note(|drafts, now| drafts.write_form(of, typed, in_memory, now));
     }
 
-    fn note(self, write: impl FnOnce(&mut Drafts, Timestamp) -> Vec<Subject>) {
+    fn note(self, write: impl FnOnce(&mut Drafts, Timestamp) -> Vec<DraftSubject>) {
         let now = self.live.server_now();
         let mut touched = Vec::new();
         self.drafts.maybe_update(|drafts| {
@@ -249,7 +246,6 @@ impl Workspace {
         self.keep([review.id.into()]);
     }
 
-    /// Discards the draft of a review.
     pub fn discard(self, id: ReviewId) {
         self.drafts.update(|drafts| drafts.forget_review(id));
         self.keep([id.into()]);
@@ -292,7 +288,7 @@ impl Workspace {
     }
 
     /// Stores drafts after a short delay, not at each key press.
-    pub(super) fn keep(self, touched: impl IntoIterator<Item = Subject>) {
+    pub(super) fn keep(self, touched: impl IntoIterator<Item = DraftSubject>) {
         let waits = self.unkept.with_value(|unkept| !unkept.is_empty());
         self.unkept.update_value(|unkept| unkept.extend(touched));
         if !waits && self.unkept.with_value(|unkept| !unkept.is_empty()) {
@@ -339,7 +335,7 @@ impl Workspace {
             }
             return;
         }
-        let of = self.owner.with_value(|owner| Subject::of_storage_key(key, owner.as_ref()?));
+        let of = self.owner.with_value(|owner| DraftSubject::of_storage_key(key, owner.as_ref()?));
         if let Some(of) = of {
             self.drafts.update(|drafts| drafts.take_over(of, value));
         }

@@ -57,7 +57,6 @@ struct Sources {
 /// The actions that are offered, and whether the palette is open, which lists them. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Commands {
-    /// Whether the palette is open.
     pub open: RwSignal<bool>,
     sources: StoredValue<Sources, LocalStorage>,
 }

@@ -19,7 +19,6 @@ pub fn Dialog(
     /// Whether it has no header: its content begins with a field, and closes it.
     #[prop(optional)]
     bare: bool,
-    /// The content of the dialog.
     children: ChildrenFn,
 ) -> impl IntoView {
     let node = NodeRef::<html::Dialog>::new();

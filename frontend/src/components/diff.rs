@@ -16,9 +16,7 @@ const AROUND: usize = 3;
 pub fn Diff(
     /// How the item is shown.
     content_type: ContentType,
-    /// The old value.
     old: Value,
-    /// The new value.
     new: Value,
 ) -> impl IntoView {
     match (&old, &new) {

@@ -44,9 +44,7 @@ pub fn marks(errors: &[Mistake], warnings: &[Mistake]) -> LineMarks {
 #[component]
 pub fn Editor(
     text: RwSignal<String>,
-    /// The marks by line.
-    #[prop(into)]
-    marks: Signal<LineMarks>,
+    #[prop(into)] marks: Signal<LineMarks>,
     /// The line and column to jump to, from 1; reset to `None` afterwards.
     #[prop(into)]
     jump: RwSignal<Option<(u32, u32)>>,

@@ -74,11 +74,7 @@ fn newest_elsewhere(open: impl Fn() -> Option<ReviewId> + Send + Sync + 'static)
 /// A bar that offers to undo the newest decision held elsewhere. It takes its space from the scrolling part above it,
 /// so it moves and covers nothing; each kind of page has one place for it in the style sheet.
 #[component]
-pub fn HeldBar(
-    /// The review that is open.
-    #[prop(into)]
-    open: Signal<Option<ReviewId>>,
-) -> impl IntoView {
+pub fn HeldBar(#[prop(into)] open: Signal<Option<ReviewId>>) -> impl IntoView {
     let workspace = Workspace::expect();
     let notifier = Notifier::expect();
     let elsewhere = newest_elsewhere(move || open.get());

@@ -63,12 +63,7 @@ pub fn inert_code(text: &str) -> Vec<AnyView> {
 
 /// A link that shows its address on a click, and only then can be followed.
 #[component]
-pub fn InertLink(
-    /// The target of the link.
-    address: Address,
-    /// The visible content of the link.
-    children: Children,
-) -> impl IntoView {
+pub fn InertLink(address: Address, children: Children) -> impl IntoView {
     let open = RwSignal::new(false);
     let title = format!("Shows where this link leads: {}", address.text);
     view! {
@@ -90,13 +85,7 @@ pub fn InertLink(
 /// An image that is shown on a click if it is a `data:` URL; otherwise its address. An address that is no picture is
 /// shown as a whole: it is a part of the text that people approve.
 #[component]
-pub fn InertImage(
-    /// The address of the image.
-    address: Address,
-    /// The alternative text.
-    #[prop(into)]
-    alt: String,
-) -> impl IntoView {
+pub fn InertImage(address: Address, #[prop(into)] alt: String) -> impl IntoView {
     let shown = RwSignal::new(false);
     let source = address.text.clone();
     // A `data:` image asks no server. Another server would learn who looks at the review, and when; the page's policy

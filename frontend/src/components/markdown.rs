@@ -7,7 +7,6 @@ use leptos::prelude::*;
 use super::inert::{InertImage, InertLink, in_pieces, inert};
 use crate::state::markdown::{Block, Document, Inline, parse};
 
-/// A text in Markdown, laid out.
 #[component]
 pub fn Markdown(#[prop(into)] text: String) -> impl IntoView {
     let Document { blocks: laid_out, rest } = parse(&text);

@@ -185,7 +185,6 @@ pub fn PagedList<Q, T>(
     failed: &'static str,
     /// The label of the button for older items.
     older: &'static str,
-    /// The rows.
     children: ChildrenFn,
 ) -> impl IntoView
 where

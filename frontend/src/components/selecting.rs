@@ -13,7 +13,7 @@ use crate::state::drafts::Form;
 use crate::state::inbox::InboxRow;
 use crate::state::outbox::Stage;
 use crate::state::selection::{self, Begun, MOST, Selection};
-use crate::state::selection_note;
+use crate::state::selection_note::Note;
 use crate::state::standing::{Standing, standing};
 use crate::state::words::count;
 
@@ -64,33 +64,33 @@ impl Selecting {
     fn keep_note(self, on_page: Memo<bool>, shown: Memo<Vec<ReviewId>>) {
         let Self { selection, workspace, .. } = self;
         Effect::new(move |noted: Option<Vec<ReviewId>>| {
-            let kept = selection.with(selection_note::kept);
-            let selected: Vec<_> = selection.with_untracked(|selection| selection.ticked().collect());
+            let kept = selection.with(|selection| selection.note.kept(selection.ticked()));
             if kept.is_some() {
                 workspace.write_form(&Form::Selection, kept, false);
-                return selected;
+                return selection
+                    .with_untracked(|selection| selection.ticked().filter(|id| selection.note.is_for(*id)).collect());
             }
             // A selection begins without a note, which is no reason to drop the one of before. Nor is one whose reviews
             // have left the list, for example by a search.
             let noted = noted.unwrap_or_default();
-            if !noted.is_empty() && (!selected.is_empty() || noted.iter().all(|id| self.is_done(*id))) {
+            let is_emptied =
+                selection.with_untracked(|Selection { note, .. }| note.is_blank() && !note.reviews.is_empty());
+            if !noted.is_empty() && (is_emptied || noted.iter().all(|id| self.is_done(*id))) {
                 workspace.write_form(&Form::Selection, None, false);
             }
             Vec::new()
         });
         Effect::new(move |_| {
             let shown = shown.get();
-            if !on_page.get() || selection.with_untracked(|selection| !selection.note.is_empty()) {
+            if !on_page.get() || selection.with_untracked(|selection| !selection.note.text.is_empty()) {
                 return;
             }
-            if let Some(note) = workspace.form(&Form::Selection).and_then(|kept| selection_note::returns(&kept, &shown))
-            {
+            if let Some(note) = workspace.form(&Form::Selection).and_then(|kept| Note::returns(&kept, &shown)) {
                 selection.update(|selection| selection.note = note);
             }
         });
     }
 
-    /// Returns the selection of the inbox.
     pub fn expect() -> Self {
         expect_context()
     }
@@ -157,7 +157,7 @@ impl Selecting {
         let any = self.selection.with_untracked(|selection| selection.ticked().next().is_some());
         if any {
             // One that is kept for other reviews stays.
-            if self.selection.with_untracked(|selection| selection_note::kept(selection).is_some()) {
+            if self.selection.with_untracked(|selection| selection.note.kept(selection.ticked()).is_some()) {
                 self.workspace.write_form(&Form::Selection, None, false);
             }
             self.selection.update(Selection::clear);

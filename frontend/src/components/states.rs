@@ -56,7 +56,6 @@ pub fn Failed(
     /// What has failed.
     #[prop(into)]
     title: String,
-    /// The error of the server or the network.
     problem: Problem,
     /// Called by "Try again".
     #[prop(into)]
@@ -64,9 +63,7 @@ pub fn Failed(
     /// Whether this is all that the page shows; then the title is the page's heading.
     #[prop(optional)]
     page: bool,
-    /// Other ways to go on.
-    #[prop(optional)]
-    children: Option<Children>,
+    #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     view! {
         <div class="failed" role="alert">
@@ -111,7 +108,6 @@ pub fn OutOfDate(
 /// when a lost connection is back. Earlier content stays visible during a reload.
 #[component]
 pub fn Loaded<T, F, V>(
-    /// The resource to load.
     from: LocalResource<Result<T, Problem>>,
     /// The title of the error if loading fails.
     failed: &'static str,

@@ -6,10 +6,8 @@ use shared::run::RunStatus;
 
 use crate::state::ending;
 
-/// The status of a run as a tag.
 #[component]
 pub fn StatusTag(
-    /// The status.
     status: RunStatus,
     /// The error with which the run ended, if any.
     error: Option<RunError>,

@@ -14,9 +14,7 @@ pub enum Theme {
     /// The setting of the system.
     #[default]
     System,
-    /// Dark text on a light background.
     Light,
-    /// Light text on a dark background.
     Dark,
 }
 

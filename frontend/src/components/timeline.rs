@@ -22,7 +22,7 @@ use crate::state::words;
 /// What a line of the timeline is about, with what changes when the line must be rendered again. The rest is read from
 /// the run and its report when the line is rendered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Event {
+enum TimelineEvent {
     Started,
     Decided { review: ReviewId, by: Username },
     Resolved(ReviewId),
@@ -30,11 +30,10 @@ enum Event {
     Ended(RunStatus),
 }
 
-/// One line of the timeline.
 #[derive(Debug)]
 struct Line {
     at: Timestamp,
-    event: Event,
+    event: TimelineEvent,
     /// The index of its step or review in the report of which the line was made.
     index: usize,
 }
@@ -64,33 +63,33 @@ fn lines(run: Option<&Run>, report: Option<&Report>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add = |at, index, event| lines.push(Line { at, event, index });
     if let Some(run) = run {
-        add(run.summary.created_at, 0, Event::Started);
+        add(run.summary.created_at, 0, TimelineEvent::Started);
         if let Some(at) = run.summary.ended_at {
-            add(at, 0, Event::Ended(run.summary.status));
+            add(at, 0, TimelineEvent::Ended(run.summary.status));
         }
     }
     if let Some(report) = report {
         for (index, step) in report.steps.iter().enumerate() {
             let Step { id, status, tries, duration_ms, .. } = *step;
             let note = step.note.clone();
-            add(step.started_at, index, Event::Step { id, status, tries, duration_ms, note });
+            add(step.started_at, index, TimelineEvent::Step { id, status, tries, duration_ms, note });
         }
         for (index, review) in report.reviews.iter().enumerate() {
             for decision in &review.decisions {
-                add(decision.at, index, Event::Decided { review: review.id, by: decision.by.clone() });
+                add(decision.at, index, TimelineEvent::Decided { review: review.id, by: decision.by.clone() });
             }
             if let Some(resolution) = review.resolution.as_ref().filter(|resolution| resolution.decision.is_none()) {
-                add(resolution.at, index, Event::Resolved(review.id));
+                add(resolution.at, index, TimelineEvent::Resolved(review.id));
             }
         }
     }
     // Everything in one commit has the same time; a decision comes before the step that it starts.
     lines.sort_by_key(|line| {
         let rank = match line.event {
-            Event::Started => 0,
-            Event::Decided { .. } | Event::Resolved(_) => 1,
-            Event::Step { .. } => 2,
-            Event::Ended(_) => 3,
+            TimelineEvent::Started => 0,
+            TimelineEvent::Decided { .. } | TimelineEvent::Resolved(_) => 1,
+            TimelineEvent::Step { .. } => 2,
+            TimelineEvent::Ended(_) => 3,
         };
         (rank == 3, line.at, rank)
     });
@@ -105,18 +104,18 @@ fn line_view(
     streams: Signal<Streams>,
 ) -> Option<AnyView> {
     match event {
-        Event::Started => run.with_untracked(|run| run.as_ref().map(|run| started_view(at, run))),
-        Event::Ended(_) => run.with_untracked(|run| run.as_ref().map(|run| ended_view(at, run))),
-        Event::Step { .. } => {
+        TimelineEvent::Started => run.with_untracked(|run| run.as_ref().map(|run| started_view(at, run))),
+        TimelineEvent::Ended(_) => run.with_untracked(|run| run.as_ref().map(|run| ended_view(at, run))),
+        TimelineEvent::Step { .. } => {
             let step = report.with_untracked(|report| report.as_ref()?.steps.get(index).cloned())?;
             Some(step_view(at, step, streams))
         }
-        Event::Decided { by, .. } => report.with_untracked(|report| {
+        TimelineEvent::Decided { by, .. } => report.with_untracked(|report| {
             let review = report.as_ref()?.reviews.get(index)?;
             let decision = review.decisions.iter().find(|decision| decision.at == at && decision.by == by)?;
             Some(decided_view(at, review, decision))
         }),
-        Event::Resolved(_) => report.with_untracked(|report| {
+        TimelineEvent::Resolved(_) => report.with_untracked(|report| {
             let review = report.as_ref()?.reviews.get(index)?;
             Some(resolved_view(at, review, review.resolution.as_ref()?))
         }),
@@ -144,7 +143,7 @@ fn ended_view(at: Timestamp, run: &Run) -> AnyView {
 
 fn decided_view(at: Timestamp, review: &Review, decision: &Decision) -> AnyView {
     let (what, tone) = story::decided(review, decision);
-    let by = format!("{}{}", decision.by, story::channel(decision.via));
+    let by = words::authors_first(&[decision.into()], None) + story::channel(decision.via);
     let (words, values) = sent::with(review, decision).into_iter().partition::<Vec<_>, _>(|one| one.is_words);
     let words = words.iter().map(|one| view! { <blockquote>{inert(&words::plain(&one.value))}</blockquote> });
     line(

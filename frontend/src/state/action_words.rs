@@ -6,7 +6,6 @@ use shared::review::{Action, ActionType};
 
 use super::guardrail_notes::Leave;
 
-/// The words for one type of action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionWords {
     /// The effect of an approval: "runs".
@@ -27,7 +26,6 @@ pub struct ActionWords {
     pub nothing: &'static str,
 }
 
-/// The words for an action.
 pub fn words(action_type: ActionType) -> ActionWords {
     match action_type {
         ActionType::Output => ActionWords {

@@ -20,7 +20,7 @@ const PAUSE: i64 = 10_000_000;
 
 /// What a person has chosen for this browser.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
+pub struct NotificationChoice {
     /// Whether notifications are shown.
     pub on: bool,
     /// Whether they say what is asked. Others may see the screen, so it is off at first.
@@ -32,32 +32,62 @@ pub fn storage_key(owner: &Username) -> String {
     format!("countersign.browser-notifications.{owner}")
 }
 
+/// What a notification is about: a review that waits, or the comments on one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    Review(ReviewId),
+    Comments(ReviewId),
+}
+
+impl Subject {
+    /// The tag of its notification. Notifications of all tabs with one tag replace each other.
+    pub fn tag(self) -> String {
+        match self {
+            Self::Review(id) => id.to_string(),
+            Self::Comments(id) => format!("{id}.comments"),
+        }
+    }
+
+    fn path(self) -> String {
+        let (Self::Review(id) | Self::Comments(id)) = self;
+        format!("/reviews/{id}")
+    }
+}
+
 /// What a notification says of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    pub id: ReviewId,
+pub struct News {
+    pub about: Subject,
     severity: Severity,
     title: String,
     from: String,
     pub expires_at: Option<Timestamp>,
 }
 
-impl Asked {
-    /// Reads a review. Its texts are those of agents, so hidden characters in them are named, and long ones cut.
+impl News {
+    /// Reads a review that waits. Its texts are those of agents, so hidden characters in them are named, and long ones
+    /// cut.
     pub fn of(review: &Review) -> Self {
         Self {
-            id: review.id,
+            about: Subject::Review(review.id),
             severity: review.stakes.severity,
             title: words::cut(&named(&review.title)),
             from: words::cut(&named(&words::origin(review))),
             expires_at: review.expires_at,
         }
     }
+
+    /// Reads a review on which somebody has just commented. What they wrote is left to the console.
+    pub fn of_comment(review: &Review) -> Self {
+        let news = Self::of(review);
+        let by = review.comments.last().map(|comment| format!("{} · ", comment.by)).unwrap_or_default();
+        let from = format!("{by}{}", news.from);
+        Self { about: Subject::Comments(review.id), from, expires_at: None, ..news }
+    }
 }
 
-/// A notification of the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
+pub struct BrowserNotification {
     /// Notifications of all tabs with one tag replace each other.
     pub tag: String,
     pub title: String,
@@ -67,43 +97,54 @@ pub struct Notice {
 }
 
 /// The notification of one review. `until` is its deadline in words.
-pub fn one(asked: &Asked, says_what: bool, until: Option<String>) -> Notice {
-    let severity = sentence(asked.severity.as_str());
+pub fn one(news: &News, says_what: bool, until: Option<String>) -> BrowserNotification {
+    let severity = sentence(news.severity.as_str());
+    let (known, unknown) = match news.about {
+        Subject::Review(_) => (severity.as_str(), "A review waits for you"),
+        Subject::Comments(_) => ("Comment", "New comment on a review"),
+    };
     let (title, body) = if says_what {
         let until = until.map(|until| format!(" · until {until}")).unwrap_or_default();
-        (format!("{severity} · {}", asked.title), format!("{}{until}", asked.from))
+        (format!("{known} · {}", news.title), format!("{}{until}", news.from))
     } else {
-        (format!("A review waits for you · {severity}"), String::new())
+        (format!("{unknown} · {severity}"), String::new())
     };
-    Notice { tag: asked.id.to_string(), title, body, path: format!("/reviews/{}", asked.id) }
+    BrowserNotification { tag: news.about.tag(), title, body, path: news.about.path() }
 }
 
 /// The tag of the notification that counts reviews.
 pub const SEVERAL: &str = "countersign.reviews";
 
-/// The notification that counts reviews.
-pub fn several(count: usize) -> Notice {
-    let title = match count {
-        1 => "Another review waits for you".to_owned(),
-        count => format!("{count} more reviews wait for you"),
+/// The notification that counts reviews that wait, and reviews with comments.
+pub fn several(waiting: usize, commented: usize) -> BrowserNotification {
+    let waiting = match waiting {
+        0 => None,
+        1 => Some("Another review waits for you".to_owned()),
+        count => Some(format!("{count} more reviews wait for you")),
     };
-    Notice { tag: SEVERAL.to_owned(), title, body: String::new(), path: "/inbox".to_owned() }
+    let commented = match commented {
+        0 => None,
+        1 => Some("Another review has new comments".to_owned()),
+        count => Some(format!("{count} more reviews have new comments")),
+    };
+    let title = waiting.into_iter().chain(commented).collect::<Vec<_>>().join(" · ");
+    BrowserNotification { tag: SEVERAL.to_owned(), title, body: String::new(), path: "/inbox".to_owned() }
 }
 
 /// What is to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shows {
-    One(Asked),
-    /// So many reviews.
-    Several(usize),
+    One(News),
+    /// So many reviews that wait, and so many with comments.
+    Several(usize, usize),
 }
 
-/// The reviews that have arrived and are not shown yet.
+/// The news that have arrived and are not shown yet.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    waiting: Vec<Asked>,
-    /// The reviews that the notification of several counts.
-    counted: BTreeSet<ReviewId>,
+    waiting: Vec<News>,
+    /// What the notification of several counts.
+    counted: BTreeSet<Subject>,
     /// When the last notification was shown, and how many one by one since a pause.
     last: Option<Timestamp>,
     shown: usize,
@@ -112,22 +153,22 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Notes a review that has arrived.
-    pub fn arrive(&mut self, asked: Asked) {
-        self.waiting.retain(|other| other.id != asked.id);
-        self.waiting.push(asked);
+    /// Notes news that have arrived.
+    pub fn arrive(&mut self, news: News) {
+        self.waiting.retain(|other| other.about != news.about);
+        self.waiting.push(news);
     }
 
-    /// Whether this review waits or is counted.
-    pub fn has(&self, id: ReviewId) -> bool {
-        self.counted.contains(&id) || self.waiting.iter().any(|asked| asked.id == id)
+    /// Whether this waits or is counted.
+    pub fn has(&self, about: Subject) -> bool {
+        self.counted.contains(&about) || self.waiting.iter().any(|news| news.about == about)
     }
 
-    /// Notes that a review is over, or somebody else's. Returns whether the notification of several counts no review any
-    /// more.
-    pub fn end(&mut self, id: ReviewId) -> bool {
-        self.waiting.retain(|other| other.id != id);
-        self.counted.remove(&id) && self.counted.is_empty()
+    /// Notes that a review is over, or somebody else's, or that its comments are known. Returns whether the notification
+    /// of several counts nothing any more.
+    pub fn end(&mut self, about: Subject) -> bool {
+        self.waiting.retain(|other| other.about != about);
+        self.counted.remove(&about) && self.counted.is_empty()
     }
 
     /// Drops what waits and what was counted, because the person looks at the console.
@@ -151,9 +192,10 @@ impl Arrivals {
         }
         self.holds = !self.waiting.is_empty();
         if quiet && self.holds && shows.is_empty() {
-            self.counted.extend(self.waiting.drain(..).map(|asked| asked.id));
+            self.counted.extend(self.waiting.drain(..).map(|news| news.about));
             self.holds = false;
-            shows.push(Shows::Several(self.counted.len()));
+            let waiting = self.counted.iter().filter(|about| matches!(about, Subject::Review(_))).count();
+            shows.push(Shows::Several(waiting, self.counted.len() - waiting));
         }
         if !shows.is_empty() {
             self.last = Some(now);
@@ -174,9 +216,9 @@ mod tests {
     use super::*;
     use crate::state::fixtures::review;
 
-    fn asked(number: u32) -> Asked {
-        let review = review(1, 1, json!({}));
-        Asked { id: ReviewId(format!("00000000-0000-0000-0000-{number:012}").parse().unwrap()), ..Asked::of(&review) }
+    fn asked(number: u32) -> News {
+        let id = ReviewId(format!("00000000-0000-0000-0000-{number:012}").parse().unwrap());
+        News { about: Subject::Review(id), ..News::of(&review(1, 1, json!({}))) }
     }
 
     fn at(seconds: i64) -> Timestamp {
@@ -195,12 +237,12 @@ mod tests {
         assert_eq!(arrivals.again_at(), Some(at(10)));
         arrive(&mut arrivals, 5..7);
         assert_eq!(arrivals.due(at(4)), []);
-        assert_eq!(arrivals.due(at(10)), [Shows::Several(4)]);
+        assert_eq!(arrivals.due(at(10)), [Shows::Several(4, 0)]);
         assert_eq!(arrivals.again_at(), None, "nothing waits");
         // The burst goes on, and the count grows.
         arrive(&mut arrivals, 7..8);
         assert_eq!(arrivals.due(at(12)), []);
-        assert_eq!(arrivals.due(at(20)), [Shows::Several(5)]);
+        assert_eq!(arrivals.due(at(20)), [Shows::Several(5, 0)]);
         // After a pause, reviews are shown one by one again.
         arrive(&mut arrivals, 8..9);
         assert_eq!(arrivals.due(at(30)), [Shows::One(asked(8))]);
@@ -210,12 +252,12 @@ mod tests {
     fn what_is_over_is_neither_shown_nor_counted() {
         let mut arrivals = Arrivals::default();
         arrive(&mut arrivals, 0..6);
-        assert!(!arrivals.end(asked(1).id), "it was not shown");
+        assert!(!arrivals.end(asked(1).about), "it was not shown");
         assert_eq!(arrivals.due(at(0)), [0, 2, 3].map(|number| Shows::One(asked(number))));
-        arrivals.end(asked(4).id);
-        assert_eq!(arrivals.due(at(10)), [Shows::Several(1)]);
-        assert!(arrivals.end(asked(5).id), "the notification counts none any more");
-        assert!(!arrivals.end(asked(5).id));
+        arrivals.end(asked(4).about);
+        assert_eq!(arrivals.due(at(10)), [Shows::Several(1, 0)]);
+        assert!(arrivals.end(asked(5).about), "the notification counts none any more");
+        assert!(!arrivals.end(asked(5).about));
     }
 
     #[test]
@@ -233,12 +275,31 @@ mod tests {
     fn it_says_what_is_asked_only_on_request_and_hides_nothing() {
         let hostile = format!("Pay\u{202e}evoli {}", "x".repeat(500));
         let review = review(1, 1, json!({ "title": hostile, "flow_title": "Refunds", "severity": "high" }));
-        let notice = one(&Asked::of(&review), false, Some("14:05".into()));
+        let notice = one(&News::of(&review), false, Some("14:05".into()));
         assert_eq!((notice.title.as_str(), notice.body.as_str()), ("A review waits for you · High", ""));
-        let notice = one(&Asked::of(&review), true, Some("14:05".into()));
+        let notice = one(&News::of(&review), true, Some("14:05".into()));
         assert!(notice.title.starts_with("High · Pay[RLO]evoli xxx"), "{}", notice.title);
         assert!(notice.title.chars().count() < 140, "{}", notice.title);
         assert_eq!(notice.body, "Refunds · until 14:05");
         assert_eq!(notice.path, format!("/reviews/{}", review.id));
+    }
+
+    #[test]
+    fn a_conversation_is_one_notification_beside_that_of_its_review_and_quotes_nothing() {
+        let comment = json!([{ "by": "tom", "at": "2026-01-01T00:00:00Z", "text": "The secret plan." }]);
+        let review = review(1, 1, json!({ "title": "Pay it?", "flow_title": "Refunds", "comments": comment }));
+        let mut arrivals = Arrivals::default();
+        arrivals.arrive(News::of(&review));
+        for _ in 0..50 {
+            arrivals.arrive(News::of_comment(&review));
+        }
+        let shown = arrivals.due(at(0));
+        let [Shows::One(asked), Shows::One(comments)] = &shown[..] else { panic!("{shown:?}") };
+        let (asked, notice) = (one(asked, true, None), one(comments, true, None));
+        assert_eq!((notice.title.as_str(), notice.body.as_str()), ("Comment · Pay it?", "tom · Refunds"));
+        assert!(notice.tag != asked.tag && notice.path == asked.path);
+        let hidden = one(comments, false, None);
+        assert_eq!((hidden.title.as_str(), hidden.body.as_str()), ("New comment on a review · Medium", ""));
+        assert_eq!(several(2, 1).title, "2 more reviews wait for you · Another review has new comments");
     }
 }

@@ -32,7 +32,6 @@ impl From<ChangeTag> for Side {
     }
 }
 
-/// A piece of prose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     /// Which of the two texts it is in.

@@ -15,7 +15,6 @@ pub enum Since {
     Revision(u32),
     /// Since these people voted with changes.
     Vote(Vec<Username>),
-    /// Since this round.
     Round(u32),
 }
 
@@ -65,7 +64,7 @@ pub fn asked(round: &Review, me: Option<&str>) -> Option<(String, String)> {
     };
     let said = [first, decision.comment.as_deref()].into_iter().flatten().map(str::trim);
     let said: Vec<&str> = said.filter(|text| !text.is_empty()).collect();
-    (!said.is_empty()).then(|| (words::people_first(&resolution.by, me), said.join("\n")))
+    (!said.is_empty()).then(|| (words::authors_first(&resolution.authors(&round.decisions), me), said.join("\n")))
 }
 
 #[cfg(test)]

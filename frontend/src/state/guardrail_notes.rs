@@ -41,7 +41,6 @@ pub enum Leave {
     Warned,
     /// They redact a part of it.
     Redacted,
-    /// They block it.
     Blocked,
     /// They have not checked what the person has changed.
     Unasked,

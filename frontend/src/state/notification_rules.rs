@@ -39,7 +39,7 @@ pub fn after(seconds: u64) -> Option<Span> {
 /// A new rule, for a channel without rules if there is one: by mail with a delay of 10 minutes, otherwise without
 /// delay. `None` if no channel is available.
 pub fn next_rule(chosen: &Notifications) -> Option<Rule> {
-    let unused = |channel: &&Channel| chosen.rules.iter().all(|rule| rule.channel != **channel);
+    let unused = |channel: &&Channel| chosen.applied().iter().all(|rule| rule.channel != **channel);
     let channel = *chosen.available.iter().find(unused).or(chosen.available.first())?;
     let after = after(if channel == Channel::Email { 600 } else { 0 });
     Some(Rule { channel, events: vec![Occasion::Requested, Occasion::Expiring], after, severities: Vec::new() })
@@ -77,7 +77,7 @@ mod tests {
         let chat = first(&[Channel::Slack, Channel::Email]);
         assert_eq!((chat.channel, chat.after), (Channel::Slack, None));
         let both = Notifications {
-            rules: vec![chat],
+            rules: Some(vec![chat]),
             available: vec![Channel::Slack, Channel::Email],
             ..Notifications::default()
         };

@@ -5,7 +5,7 @@ use shared::grant::GrantScope;
 use shared::review::{Outcome, Resolution, Review, ReviewKind};
 
 use super::sentences::{listed, sentence};
-use super::words::{cut, people};
+use super::words::{authors, cut};
 use super::{action_words, effects, option_fields, record};
 
 /// How much of what a person wrote is quoted.
@@ -13,7 +13,6 @@ use super::{action_words, effects, option_fields, record};
 pub enum Quotes {
     /// The beginning, on one line: for lists, and where the whole text is shown beside it.
     Beginning,
-    /// All of it.
     Whole,
 }
 
@@ -126,12 +125,13 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>, qu
 fn unblocked(review: &Review, resolution: &Resolution, me: Option<&str>, quotes: Quotes) -> String {
     let reason =
         resolution.reason.as_deref().map(|reason| format!(": {}", reason.trim_end_matches('.'))).unwrap_or_default();
+    let by = resolution.authors(&review.decisions);
     match (resolution.outcome, &resolution.decision) {
         (Outcome::Withdrawn, _) if resolution.by.is_empty() => format!("withdrawn{reason}"),
-        (Outcome::Withdrawn, _) => format!("{} withdrew it{reason}", people(&resolution.by, me)),
+        (Outcome::Withdrawn, _) => format!("{} withdrew it{reason}", authors(&by, me)),
         _ if resolution.via == Via::Timeout => format!("the time was up: {}", effects::timed_out(review)),
         (_, Some(decision)) if !resolution.by.is_empty() => {
-            format!("{} {}", people(&resolution.by, me), verdict(review, decision, quotes))
+            format!("{} {}", authors(&by, me), verdict(review, decision, quotes))
         }
         (outcome, _) => {
             let what = match outcome {
@@ -146,7 +146,7 @@ fn unblocked(review: &Review, resolution: &Resolution, me: Option<&str>, quotes:
             } else if resolution.by.is_empty() {
                 format!("{what}{reason}")
             } else {
-                format!("{what} by {}", people(&resolution.by, me))
+                format!("{what} by {}", authors(&by, me))
             }
         }
     }
@@ -205,6 +205,11 @@ mod tests {
         assert_eq!(resolution_first(&review, outcome, Some("tom")), "You chose “Looks good”");
         let by_nobody = Resolution { by: Vec::new(), decision: None, ..outcome.clone() };
         assert_eq!(resolution_first(&review, &by_nobody, None), "Accepted");
+        let by_program =
+            Resolution { token: Some("00000000-0000-0000-0000-000000000007".parse().unwrap()), ..outcome.clone() };
+        assert_eq!(resolution(&review, &by_program, Some("ana")), "a token of tom chose “Looks good”");
+        assert_eq!(resolution_first(&review, &by_program, Some("ana")), "A token of tom chose “Looks good”");
+        assert_eq!(resolution_first(&review, &by_program, Some("tom")), "Your token chose “Looks good”");
     }
 
     #[test]

@@ -51,7 +51,7 @@ mod tests {
 
     fn entry(kind: EntryKind, data: Value) -> Entry {
         let Value::Object(data) = data else { panic!("data is an object") };
-        let event = Event { kind, at: Timestamp(0), run_id: None, review_id: None, actor: None, data };
+        let event = Event { kind, at: Timestamp(0), run_id: None, review_id: None, actor: None, token: None, data };
         Entry { cursor: Cursor(String::new()), sealed: None, event }
     }
 

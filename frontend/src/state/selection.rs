@@ -8,6 +8,7 @@ use shared::id::ReviewId;
 use shared::review::{Review, ReviewKind};
 
 use super::outbox::Stage;
+use super::selection_note::Note;
 use super::verdict::{Intent, keys};
 
 /// The most reviews that can be selected: their page shows the whole content of each.
@@ -102,9 +103,8 @@ pub fn choices(review: &Review) -> Vec<PlainChoice> {
     of_options.chain(of_actions).collect()
 }
 
-/// A choice for a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct ReviewChoice {
     /// What is sent.
     pub intent: Intent,
     /// The revision that was on screen.
@@ -113,21 +113,20 @@ pub struct Choice {
     pub for_all: bool,
 }
 
-/// A review of the selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Selected {
     id: ReviewId,
     /// Whether it is still selected. If not, its page shows what became of it.
     ticked: bool,
-    choice: Option<Choice>,
+    choice: Option<ReviewChoice>,
 }
 
 /// The selected reviews, in the order in which they were selected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     all: Vec<Selected>,
-    /// The note that goes with each decision.
-    pub note: String,
+    /// The note that goes with the decisions for which it was written.
+    pub note: Note,
 }
 
 impl Selection {
@@ -170,16 +169,20 @@ impl Selection {
         self.all.push(Selected { id, ticked: true, choice: None });
     }
 
-    /// Removes a review.
     pub fn remove(&mut self, id: ReviewId) {
         self.all.retain(|one| one.id != id);
         self.drop_note();
     }
 
-    /// Drops the note once nothing is selected: it was written for these reviews, and not for the next ones.
+    /// Writes the note for the reviews that are selected now.
+    pub fn write_note(&mut self, text: String) {
+        self.note = Note { text, reviews: self.ticked().collect() };
+    }
+
+    /// Drops the note once none of its reviews is here: it was written for these, and not for the next ones.
     fn drop_note(&mut self) {
-        if self.all.is_empty() {
-            self.note.clear();
+        if !self.all.iter().any(|one| self.note.is_for(one.id)) {
+            self.note = Note::default();
         }
     }
 
@@ -190,16 +193,15 @@ impl Selection {
 
     /// Whether nothing is chosen or written yet that would be lost without the selection.
     pub fn is_untouched(&self) -> bool {
-        self.note.trim().is_empty() && self.all.iter().all(|one| one.choice.is_none())
+        self.note.is_blank() && self.all.iter().all(|one| one.choice.is_none())
     }
 
-    /// The choice for a review.
-    pub fn choice(&self, id: ReviewId) -> Option<&Choice> {
+    pub fn choice(&self, id: ReviewId) -> Option<&ReviewChoice> {
         self.all.iter().find(|one| one.id == id)?.choice.as_ref()
     }
 
     /// Chooses for a selected review, or takes the choice back with `None`.
-    pub fn choose(&mut self, id: ReviewId, choice: Option<Choice>) {
+    pub fn choose(&mut self, id: ReviewId, choice: Option<ReviewChoice>) {
         if let Some(one) = self.all.iter_mut().find(|one| one.id == id && one.ticked) {
             one.choice = choice;
         }
@@ -208,7 +210,7 @@ impl Selection {
     /// Chooses for a review as for all others. What was chosen for it alone stays.
     pub fn choose_for_all(&mut self, id: ReviewId, intent: Intent, revision: u32) {
         if self.choice(id).is_none_or(|choice| choice.for_all) {
-            self.choose(id, Some(Choice { intent, revision, for_all: true }));
+            self.choose(id, Some(ReviewChoice { intent, revision, for_all: true }));
         }
     }
 
@@ -217,15 +219,14 @@ impl Selection {
         self.all.iter().any(|one| one.choice.as_ref().is_some_and(|choice| !choice.for_all))
     }
 
-    /// The reviews with a choice.
-    pub fn chosen(&self) -> Vec<(ReviewId, Choice)> {
+    pub fn chosen(&self) -> Vec<(ReviewId, ReviewChoice)> {
         self.all.iter().filter_map(|one| Some((one.id, one.choice.clone()?))).collect()
     }
 
     /// Follows the reviews. `open` returns the revision of one that can be decided here, and `None` for others. Those
     /// are not selected any longer; while the page of the selection is open (`on_page`), it still shows them, and they
-    /// are selected again if they can be decided again, for example after an undo, unless there are too many. A choice for an older revision is
-    /// dropped: what was chosen was something else.
+    /// are selected again if they can be decided again, for example after an undo, unless there are too many. A choice
+    /// for an older revision is dropped: what was chosen was something else.
     pub fn follow(&mut self, on_page: bool, open: impl Fn(ReviewId) -> Option<u32>) {
         let mut again = Vec::new();
         for (index, one) in self.all.iter_mut().enumerate() {
@@ -255,145 +256,4 @@ pub fn begun(review: &Review, drafted: bool, stage: Option<&Stage>, me: Option<&
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::state::fixtures::{calls, resolved, review};
-
-    fn refused(review: &Review) -> Option<&'static str> {
-        refusal(review, Access::Allowed, Begun::default())
-    }
-
-    fn says(patch: Value) -> &'static str {
-        refused(&review(1, 1, patch)).unwrap_or("it can")
-    }
-
-    #[test]
-    fn only_what_needs_no_more_than_a_click_is_decided_with_others() {
-        assert_eq!(says(json!({})), "it can");
-        assert_eq!(refused(&calls(1, 1)), None);
-        assert_eq!(says(json!({ "severity": "high" })), "it can");
-        let cases = [
-            (json!({ "severity": "critical" }), "critical"),
-            (json!({ "kind": "clarification" }), "question"),
-            (json!({ "kind": "edit" }), "text"),
-            (json!({ "kind": "handoff" }), "hands over"),
-            (json!({ "options": [] }), "in words"),
-            (
-                json!({ "options": [
-                    { "id": "ok", "kind": "accept", "label": "Approve", "fields": { "type": "object" } },
-                    { "id": "again", "kind": "correct", "label": "Again" },
-                ] }),
-                "filled in",
-            ),
-        ];
-        for (patch, expected) in cases {
-            assert!(says(patch.clone()).contains(expected), "{patch}: {}", says(patch.clone()));
-        }
-        let mut calls = calls(1, 1);
-        calls.actions[0].allowed_decisions = vec![ActionKind::Edit, ActionKind::Respond];
-        assert!(refused(&calls).unwrap().contains("open it to decide each"));
-    }
-
-    #[test]
-    fn what_cannot_be_decided_now_is_not_selected() {
-        assert!(refused(&resolved(1, 2, "tom")).unwrap().contains("over"));
-        let review = review(1, 1, json!({}));
-        assert_eq!(refusal(&review, Access::Denied("you are barred"), Begun::default()), Some("you are barred"));
-        for begun in [
-            Begun { drafted: true, ..Begun::default() },
-            Begun { sent: true, ..Begun::default() },
-            Begun { voted: true, ..Begun::default() },
-        ] {
-            assert!(refusal(&review, Access::Allowed, begun).is_some(), "{begun:?}");
-        }
-    }
-
-    #[test]
-    fn the_plain_choices_are_those_of_the_review_itself() {
-        let of = |review: &Review| -> Vec<_> {
-            choices(review).into_iter().map(|choice| (choice.intent, choice.accepts, choice.usual)).collect()
-        };
-        let choose = |id: &str| Intent::Choose(id.to_owned());
-        assert_eq!(of(&review(1, 1, json!({}))), [(choose("approve"), true, true), (choose("reject"), false, true)]);
-        assert_eq!(of(&calls(1, 1)), [(Intent::ApproveAll, true, true), (Intent::RejectAll, false, true)]);
-        let mut no_reject = calls(1, 1);
-        no_reject.actions[0].allowed_decisions = vec![ActionKind::Approve];
-        assert_eq!(of(&no_reject), [(Intent::ApproveAll, true, true)], "not every call can be rejected");
-    }
-
-    #[test]
-    fn a_choice_is_dropped_when_its_review_changes_or_ends() {
-        let ids = [1, 2, 3].map(|number| review(number, 1, json!({})).id);
-        let choice = |revision| Some(Choice { intent: Intent::ApproveAll, revision, for_all: false });
-        let mut selection = Selection::default();
-        for id in ids {
-            selection.tick(id);
-            selection.choose(id, choice(1));
-        }
-        let now = |id: ReviewId| if id == ids[0] { None } else { Some(if id == ids[1] { 2 } else { 1 }) };
-        selection.follow(true, now);
-        assert_eq!(selection.chosen(), [(ids[2], choice(1).unwrap())], "one has ended, another has changed");
-        assert_eq!(selection.ticked().collect::<Vec<_>>(), ids[1..]);
-        assert_eq!(selection.shown(), ids, "its page says what became of it");
-        selection.choose(ids[0], choice(1));
-        assert_eq!(selection.choice(ids[0]), None, "nothing is chosen for what is over");
-
-        // Undone, it can be decided again.
-        selection.follow(true, |_| Some(1));
-        assert!(selection.has(ids[0]) && selection.choice(ids[0]).is_none());
-        selection.follow(false, now);
-        assert_eq!(selection.shown(), ids[1..], "away from its page, nothing is kept");
-    }
-
-    #[test]
-    fn the_number_of_selected_reviews_has_a_limit() {
-        let mut selection = Selection::default();
-        for number in 0..=u8::try_from(MOST).unwrap() {
-            selection.tick(review(number, 1, json!({})).id);
-        }
-        assert_eq!((selection.ticked().count(), selection.is_full()), (MOST, true));
-        let first = selection.shown()[0];
-        selection.remove(first);
-        assert!(!selection.has(first) && !selection.is_full());
-    }
-
-    #[test]
-    fn what_is_decided_makes_room_for_others_and_stays_for_a_while() {
-        let ids: Vec<_> = (0..=u8::try_from(2 * MOST).unwrap()).map(|number| review(number, 1, json!({})).id).collect();
-        let mut selection = Selection::default();
-        let tick = |selection: &mut Selection, ids: &[ReviewId]| ids.iter().for_each(|id| selection.tick(*id));
-        tick(&mut selection, &ids[..MOST]);
-        selection.follow(true, |id| (id != ids[1]).then_some(1));
-        assert!(!selection.is_full());
-        tick(&mut selection, &ids[MOST..=MOST]);
-        assert!(selection.has(ids[MOST]) && selection.is_full());
-        assert_eq!(selection.shown(), ids[..=MOST], "its decision can still be undone");
-        selection.follow(true, |_| None);
-        tick(&mut selection, &ids[MOST + 1..]);
-        assert_eq!(selection.shown(), ids[1..], "the oldest has made room");
-        selection.follow(true, |_| Some(1));
-        assert_eq!(selection.ticked().count(), MOST, "also if everything can be decided again");
-    }
-
-    #[test]
-    fn what_is_chosen_for_all_replaces_no_choice_for_one() {
-        let ids = [1, 2].map(|number| review(number, 1, json!({})).id);
-        let mut selection = Selection::default();
-        for id in ids {
-            selection.tick(id);
-        }
-        assert!(selection.is_untouched());
-        selection.choose(ids[0], Some(Choice { intent: Intent::RejectAll, revision: 1, for_all: false }));
-        assert!(!selection.is_untouched());
-        let mut for_all = |intent: &Intent| {
-            for id in ids {
-                selection.choose_for_all(id, intent.clone(), 1);
-            }
-            selection.chosen().into_iter().map(|(_, choice)| choice.intent).collect::<Vec<_>>()
-        };
-        assert_eq!(for_all(&Intent::ApproveAll), [Intent::RejectAll, Intent::ApproveAll]);
-        assert_eq!(for_all(&Intent::RejectAll), [Intent::RejectAll, Intent::RejectAll], "the other is still open");
-    }
-}
+mod tests;

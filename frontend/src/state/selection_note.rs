@@ -1,27 +1,48 @@
-//! The note on selected reviews as a draft: it is kept with the reviews that still wait for it, and returns for those
-//! only.
+//! The note on selected reviews: it goes with the decisions on the reviews for which it was written. As a draft, it is
+//! kept with those that still wait for it, and returns for those only.
 
 use serde_json::Value;
 use shared::JsonMap;
 use shared::id::ReviewId;
 
-use super::selection::Selection;
-
-/// The note of a selection with its reviews, to be kept; `None` without a note, and once none of them is selected, since
-/// those that are only shown are over or have got their decision.
-pub fn kept(selection: &Selection) -> Option<JsonMap> {
-    let reviews: Vec<Value> = selection.ticked().map(|id| id.to_string().into()).collect();
-    let written = !selection.note.trim().is_empty() && !reviews.is_empty();
-    let parts = || [("note".to_owned(), selection.note.clone().into()), ("reviews".to_owned(), reviews.into())];
-    written.then(|| parts().into_iter().collect())
+/// A note, and the reviews that were selected when it was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Note {
+    pub text: String,
+    pub reviews: Vec<ReviewId>,
 }
 
-/// Returns the kept note if it was written for all these reviews.
-pub fn returns(kept: &JsonMap, reviews: &[ReviewId]) -> Option<String> {
-    let known = kept.get("reviews")?.as_array()?;
-    let is_known = |id: &ReviewId| known.iter().any(|known| known.as_str() == Some(id.to_string().as_str()));
-    let note = kept.get("note")?.as_str()?;
-    (!reviews.is_empty() && reviews.iter().all(is_known)).then(|| note.to_owned())
+impl Note {
+    /// Whether there is nothing to send.
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
+    /// Whether the note was written for this review.
+    pub fn is_for(&self, id: ReviewId) -> bool {
+        self.reviews.contains(&id)
+    }
+
+    /// The text that goes with the decision on a review.
+    pub fn of(&self, id: ReviewId) -> &str {
+        if self.is_for(id) { &self.text } else { "" }
+    }
+
+    /// The note with those of its reviews that are selected (`ticked`), to be kept; `None` without a note, and once none
+    /// of them is selected, since those that are only shown are over or have got their decision.
+    pub fn kept(&self, ticked: impl Iterator<Item = ReviewId>) -> Option<JsonMap> {
+        let reviews: Vec<Value> = ticked.filter(|id| self.is_for(*id)).map(|id| id.to_string().into()).collect();
+        let written = !self.is_blank() && !reviews.is_empty();
+        let parts = || [("note".to_owned(), self.text.clone().into()), ("reviews".to_owned(), reviews.into())];
+        written.then(|| parts().into_iter().collect())
+    }
+
+    /// Returns the kept note if it was written for all these reviews.
+    pub fn returns(kept: &JsonMap, shown: &[ReviewId]) -> Option<Self> {
+        let ids = kept.get("reviews")?.as_array()?.iter().filter_map(|id| id.as_str()?.parse().ok());
+        let note = Self { text: kept.get("note")?.as_str()?.to_owned(), reviews: ids.collect() };
+        (!shown.is_empty() && shown.iter().all(|id| note.is_for(*id))).then_some(note)
+    }
 }
 
 #[cfg(test)]
@@ -32,34 +53,20 @@ mod tests {
     use crate::state::fixtures::review;
 
     #[test]
-    fn a_note_returns_for_its_reviews_and_for_no_others() {
+    fn a_note_is_kept_for_its_reviews_that_wait_and_returns_for_no_others() {
         let [one, two, other] = [1, 2, 3].map(|number| review(number, 1, json!({})).id);
-        let mut selection = Selection::default();
-        selection.tick(one);
-        selection.tick(two);
-        assert_eq!(kept(&selection), None);
-        selection.note = "As agreed".to_owned();
-        let both = kept(&selection).unwrap();
-        assert_eq!(returns(&both, &[two, one]).as_deref(), Some("As agreed"));
-        assert_eq!(returns(&both, &[one]).as_deref(), Some("As agreed"), "the other is decided meanwhile");
-        assert_eq!(returns(&both, &[one, other]), None);
-        assert_eq!(returns(&both, &[]), None);
-    }
+        let kept = |note: &Note, ticked: &[ReviewId]| note.kept(ticked.iter().copied());
+        assert_eq!(kept(&Note { text: " ".to_owned(), reviews: vec![one, two] }, &[one, two]), None);
+        let note = Note { text: "As agreed".to_owned(), reviews: vec![one, two] };
+        let both = kept(&note, &[one, two, other]).unwrap();
+        assert_eq!(Note::returns(&both, &[two, one]), Some(note.clone()));
+        assert_eq!(Note::returns(&both, &[one]), Some(note.clone()), "the other is decided meanwhile");
+        assert_eq!(Note::returns(&both, &[one, other]), None);
+        assert_eq!(Note::returns(&both, &[]), None);
 
-    #[test]
-    fn a_note_is_kept_only_for_reviews_that_are_not_decided_yet() {
-        let [one, two] = [1, 2].map(|number| review(number, 1, json!({})).id);
-        let mut selection = Selection::default();
-        selection.tick(one);
-        selection.tick(two);
-        selection.note = "As agreed".to_owned();
-        let both = kept(&selection);
-        selection.follow(true, |id| (id == two).then_some(1));
-        let left = kept(&selection).unwrap();
-        assert_eq!((returns(&left, &[one]), returns(&left, &[two]).as_deref()), (None, Some("As agreed")));
-        selection.follow(true, |_| None);
-        assert_eq!(kept(&selection), None);
-        selection.follow(true, |_| Some(1));
-        assert_eq!(kept(&selection), both, "both decisions were undone");
+        let left = kept(&note, &[two, other]).unwrap();
+        assert_eq!((Note::returns(&left, &[one]), Note::returns(&left, &[two]).is_some()), (None, true));
+        assert_eq!(kept(&note, &[other]), None, "it was not written for this one");
+        assert_eq!(kept(&note, &[one, two]), Some(both), "both decisions were undone");
     }
 }

@@ -201,6 +201,7 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
             let (what, agent) = (of.feedback.feedback_type.as_str(), &of.feedback.agent);
             plain(format!("gave {agent} feedback ({what}): {}", quoted(&words::cut(&of.feedback.content))))
         }
+        EventData::FeedbackRetracted(of) => plain(format!("retracted feedback on {}", of.agent)),
         EventData::SpecialistMade(made) => {
             plain(format!("created the specialist {} at {}, for {}", made.role, made.node, made.by))
         }
@@ -245,7 +246,8 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
         },
         EventData::ReviewViewed(viewed) => {
             let title = if viewed.title.is_empty() { "a review".to_owned() } else { quoted(&viewed.title) };
-            let by_token = if viewed.token { ", with a token" } else { "" };
+            // The author says so too, except in entries of older versions.
+            let by_token = if viewed.token && entry.event.token.is_none() { ", with a token" } else { "" };
             plain(format!("viewed {title}, revision {}{by_token}", viewed.revision))
         }
         EventData::FlowSaved(saved) => plain(format!("saved the flow {}, version {}", saved.flow, saved.version)),
@@ -311,6 +313,10 @@ fn changed(entry: &Entry, acts: ReviewActs, updated: &ReviewUpdated) -> (String,
         ReviewChange::Claim { .. } => plain(format!("claimed {title}")),
         ReviewChange::Release { .. } => plain(format!("released {title}")),
         ReviewChange::Delegated { .. } => plain(format!("delegated {title}")),
+        ReviewChange::Reassigned { .. } => plain(match updated.review.reassignments.last() {
+            Some(reassignment) => format!("reassigned {title} {}", reassignment.change()),
+            None => format!("reassigned {title}"),
+        }),
         ReviewChange::Comment { .. } => plain(format!("commented on {title}")),
         ReviewChange::Escalated { .. } => (format!("escalated {title}"), EventTone::Again),
         ReviewChange::Paused { .. } => (format!("paused {title}"), EventTone::Again),

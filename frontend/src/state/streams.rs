@@ -11,7 +11,6 @@ use shared::run::{Step, StepStatus};
 pub struct StreamText {
     /// The task of the call.
     task: TaskId,
-    /// The agent that writes it.
     pub agent: String,
     /// The number of the attempt; a later attempt starts over.
     attempt: u32,
@@ -21,7 +20,6 @@ pub struct StreamText {
     pub text: String,
 }
 
-/// The texts of one visit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct VisitTexts {
     /// The newest text of each agent, or several if it is called several times at once.

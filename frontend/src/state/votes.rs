@@ -20,7 +20,7 @@ pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
             parts.push(sentence(&voting.standing));
         }
         for vote in &review.decisions {
-            let who = words::person_first(&vote.by, me);
+            let who = words::authors_first(&[vote.into()], me);
             parts.push(format!("{who} {}", outcomes::verdict(review, vote, Quotes::Beginning)));
         }
         if !voting.voided.is_empty() {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use serde_json::Value;
 use shared::api::User;
+use shared::author::Author;
 use shared::decision::Via;
 use shared::definition::Reviewers;
 use shared::id::Username;
@@ -95,6 +96,25 @@ pub fn people(names: &[Username], me: Option<&str>) -> String {
     listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
+/// Who did something, as a list: `tom`, `you and a token of tom`. A person themselves and a program with a token of
+/// theirs never look the same.
+pub fn authors(all: &[Author], me: Option<&str>) -> String {
+    let one = |author: &Author| match author.token {
+        Some(_) if me == Some(author.name.as_str()) => "your token".to_owned(),
+        Some(_) => author.to_string(),
+        None => person(&author.name, me),
+    };
+    let all: Vec<String> = all.iter().map(one).collect();
+    listed(&all.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Like [`authors`], at the beginning of a sentence. Usernames are not capitalized.
+pub fn authors_first(all: &[Author], me: Option<&str>) -> String {
+    let text = authors(all, me);
+    let is_name = |first: &Author| first.token.is_none() && me != Some(first.name.as_str());
+    if all.first().is_some_and(is_name) { text } else { sentence(&text) }
+}
+
 /// A person at the beginning of a sentence. Usernames are not capitalized.
 pub fn person_first(name: &str, me: Option<&str>) -> String {
     if me == Some(name) { "You".to_owned() } else { name.to_owned() }
@@ -169,7 +189,6 @@ pub fn amount(amount: f64, currency: &str) -> String {
     }
 }
 
-/// A value as JSON.
 pub fn json(value: &Value) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
@@ -205,6 +224,7 @@ pub fn review_act(act: ReviewAct) -> &'static str {
         ReviewAct::Comment => "Commented on",
         ReviewAct::Claim => "Claimed or released",
         ReviewAct::Delegation => "Delegated",
+        ReviewAct::Reassignment => "Reassigned",
         ReviewAct::Withdrawal => "Withdrawn",
         ReviewAct::Timeout => "Expired or escalated",
     }

@@ -199,7 +199,8 @@ fn row(principal: &Principal) -> String {
         "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "revision": 0,
     }))
     .expect("a run");
-    let asked = review(&json!({ "reviewers": { "users": ["dev"] } }));
+    let asked = review(&json!({ "flow": "f", "reviewers": { "users": ["dev"] } }));
+    let question = review(&json!({ "reviewers": { "users": ["eve"] } }));
     let decided = review(&json!({ "requested_by": "eve", "reviewers": { "users": ["eve"] }, "status": "resolved",
         "decisions": [said("dev", None)] }));
     let handed_over = review(&json!({ "requested_by": "eve", "reviewers": { "users": ["eve"] },
@@ -233,8 +234,12 @@ fn row(principal: &Principal) -> String {
         Act::ManagePeople,
         Act::ReadAudit,
         Act::ManageDeliveries,
-        Act::ManageTokens,
+        Act::ManageTokens(&dev),
         Act::SeeEntryBy(Some(&dev)),
+        Act::SeeReview(&question),
+        Act::Comment(&question),
+        Act::Withdraw(&question),
+        Act::Decide(&question),
     ];
     let letters = acts.map(|act| match access(principal, act) {
         Access::Allowed => 'y',
@@ -255,7 +260,7 @@ fn who_sees_a_review_may_comment_on_it_and_need_not_be_able_to_decide() {
 #[test]
 fn a_token_has_a_right_only_through_a_role_that_it_names() {
     let mut table = String::new();
-    for roles in ["", "legal", "reviewer", "developer", "admin"] {
+    for roles in ["", "legal", "reviewer", "asker", "developer", "admin"] {
         let all: Vec<&str> = roles.split_whitespace().collect();
         let own = person("dev", &all);
         let token = Principal { token: true, ..own.clone() };
@@ -264,21 +269,24 @@ fn a_token_has_a_right_only_through_a_role_that_it_names() {
         }
     }
     let expected = "
-          dev            nynn nyyy yyyy ynyy yyyn nnyy
-          a token of dev nnnn n-n- ---- -nnn -n-n nnn-
-          somebody else  nynn n-n- ---- -nnn -n-n nny-
-legal     dev            nynn nyyy yyyy ynyy yyyn nnyy
-legal     a token of dev nynn n-n- ---- -nnn -n-n nnn-
-legal     somebody else  nynn n-n- ---- -nnn -n-n nny-
-reviewer  dev            nynn nyyy yyyy yyyy yyyn nnyy
-reviewer  a token of dev nynn n-ny yyyy nynn ynyn nnn-
-reviewer  somebody else  nynn n-n- ---- -ynn -n-n nny-
-developer dev            yyyy yyyy yyyy yyyy yyyn nnyy
-developer a token of dev yyyy yyyy yynn yynn -n-n nnn-
-developer somebody else  yyyy yyyy yynn nynn -n-n nny-
-admin     dev            yyyy yyyy yyyy yyyy yyyy yyyy
-admin     a token of dev yyyy yyyy yyyy yynn ynyy yyyy
-admin     somebody else  yyyy yyyy yynn yyyy yyyy yyyy
+          dev            nynn nyyy yyyy ynyy yyyn nnyy yyyn
+          a token of dev nnnn n-n- ---- -nnn -n-n nnn- ----
+          somebody else  nynn n-n- ---- -nnn -n-n nnn- ----
+legal     dev            nynn nyyy yyyy ynyy yyyn nnyy yyyn
+legal     a token of dev nynn n-n- ---- -nnn -n-n nnn- ----
+legal     somebody else  nynn n-n- ---- -nnn -n-n nnn- ----
+reviewer  dev            nynn nyyy yyyy yyyy yyyn nnyy yyyn
+reviewer  a token of dev nynn n-ny yyyy nynn ynyn nnn- ----
+reviewer  somebody else  nynn n-n- ---- -ynn -n-n nnn- ----
+asker     dev            nynn yyyy yyyy ynyy yyyn nnyy yyyn
+asker     a token of dev nnnn y-n- ---- -nnn -n-n nnn- yyyn
+asker     somebody else  nynn y-n- ---- -nnn -n-n nnn- ----
+developer dev            yyyy yyyy yyyy yyyy yyyn nnyy yyyn
+developer a token of dev yyyy yyyy yynn yynn -n-n nnn- yyyn
+developer somebody else  yyyy yyyy yynn nynn -n-n nnn- yynn
+admin     dev            yyyy yyyy yyyy yyyy yyyy yyyy yyyn
+admin     a token of dev yyyy yyyy yyyy yynn ynyy yyyy yyyn
+admin     somebody else  yyyy yyyy yynn yyyy yyyy yyyy yyyn
 ";
     assert_eq!(table, expected[1..], "{table}");
 }

@@ -2,9 +2,9 @@
 
 use serde::de::DeserializeOwned;
 
-use super::{ApiResult, Client, Transport, segment};
+use super::{ApiResult, Client, Transport, query_string, segment};
 use crate::api::{NewToken, NewUser, Page, Token, User, UserPatch};
-use crate::id::TokenId;
+use crate::id::{TokenId, Username};
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/users`: all people with an account, by name; admins only.
@@ -27,7 +27,14 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get_all("/api/v1/tokens").await
     }
 
-    /// `POST /api/v1/tokens`: creates a token of the caller, and returns it with its secret; only in a session.
+    /// `GET /api/v1/tokens?user=`: the same of somebody else; admins only.
+    pub async fn tokens_of(&self, owner: &Username) -> ApiResult<Page<Token>> {
+        let user = query_string(&serde_json::json!({ "user": owner }));
+        self.get_all(&format!("/api/v1/tokens{user}")).await
+    }
+
+    /// `POST /api/v1/tokens`: creates a token of the caller, and returns it with its secret; only in a session, soon
+    /// after a login or [`Self::confirm_session`].
     pub async fn create_token(&self, token: &NewToken) -> ApiResult<Token> {
         self.send("POST", "/api/v1/tokens".into(), token, None).await
     }

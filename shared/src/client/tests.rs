@@ -12,7 +12,7 @@ use crate::api::UserPatch;
 struct Asked(RefCell<Vec<String>>);
 
 impl Transport for &Asked {
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, String> {
+    async fn send(&self, request: ApiRequest) -> Result<ApiResponse, String> {
         self.0.borrow_mut().push(request.path);
         Err("nobody is there".to_owned())
     }
@@ -55,13 +55,13 @@ fn an_id_never_leads_to_another_place_of_the_api() {
 struct ManyPeople;
 
 impl Transport for &ManyPeople {
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, String> {
+    async fn send(&self, request: ApiRequest) -> Result<ApiResponse, String> {
         let begin: usize = request.path.split_once("&cursor=").map_or(0, |(_, place)| place.parse().unwrap());
         let end = (begin + 200).min(450);
         let person = |n| serde_json::json!({ "username": format!("person{n}"), "roles": [], "created_at": "2026-11-26T00:00:00Z" });
         let items: Vec<_> = (begin..end).map(person).collect();
         let next = (end < 450).then(|| end.to_string());
-        Ok(HttpResponse { status: 200, body: serde_json::json!({ "items": items, "next_cursor": next }).to_string() })
+        Ok(ApiResponse { status: 200, body: serde_json::json!({ "items": items, "next_cursor": next }).to_string() })
     }
 }
 

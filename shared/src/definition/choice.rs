@@ -25,8 +25,8 @@ pub enum ChoiceKind {
 /// One option of a human node.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
-pub struct Choice {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Choice"), serde(deny_unknown_fields))]
+pub struct HumanOption {
     /// The id that a decision names.
     pub id: String,
     /// The effect of choosing it.
@@ -57,7 +57,7 @@ pub fn option_text(label: &str, description: Option<&str>) -> String {
     description.map_or_else(|| label.to_owned(), |more| format!("{label} {more}"))
 }
 
-impl Choice {
+impl HumanOption {
     /// Returns the text that people read: the label, and the description if there is one.
     pub fn text(&self) -> String {
         option_text(&self.label, self.description.as_deref())

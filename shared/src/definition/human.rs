@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
-use super::choice::{Choice, ChoiceKind};
+use super::choice::{ChoiceKind, HumanOption};
 use super::handler::Handler;
 use super::on_timeout::OnTimeout;
 use super::policy::{Policy, Reviewers, Validator};
@@ -32,7 +32,7 @@ pub struct Human {
     pub edit_keys: Vec<EditKey>,
     /// The options to choose from. Without options, free text is the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub options: Vec<Choice>,
+    pub options: Vec<HumanOption>,
     /// A state key with the options, instead of `options`: a list of `{id, label, kind, description}`, or of texts.
     pub options_key: Option<String>,
     /// `false`: only the listed options can be chosen.

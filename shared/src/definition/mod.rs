@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use agent::{Agent, AgentGates, Budget, DemoCall, DemoScript, DemoTurn, Effort};
-pub use choice::{Choice, ChoiceKind, as_read, option_text, read_twice};
+pub use choice::{ChoiceKind, HumanOption, as_read, option_text, read_twice};
 pub use gate::{ActionKind, Gate, GateSetting, Gates};
 pub use guardrail::{Effect, Guardrail, GuardrailScope, GuardrailSetting, GuardrailWebhook, Guardrails, OnError};
 pub use handler::{AutoHandler, Handler, Judge, OnHandlerError, SlackHandler, WebhookHandler};

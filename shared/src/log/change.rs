@@ -51,6 +51,11 @@ pub enum ReviewChange {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
         via: Option<Via>,
     },
+    /// The review was reassigned; the last of its `reassignments` has the details.
+    Reassigned {
+        /// `human` (console or API) or `cli`.
+        via: Via,
+    },
     /// The timer expired, and the people with another role are asked too.
     Escalated {
         /// The role that may decide now.
@@ -86,6 +91,10 @@ pub struct UserChanged {
     /// Whether the password changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub password: bool,
+    /// Whether the person ended their tokens along with a change of their password. When someone else sets it, they
+    /// always end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tokens_ended: bool,
     /// The change of the second factor.
     pub second_factor: Option<SecondFactorChange>,
     /// The new account at the identity provider; `Linked(true)` if a sign-in made the change, `Linked(false)` if the
@@ -108,6 +117,7 @@ impl UserChanged {
             display_name: None,
             email: None,
             password: false,
+            tokens_ended: false,
             second_factor: None,
             single_sign_on: None,
             notifications: None,

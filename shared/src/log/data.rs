@@ -12,7 +12,7 @@ use crate::deputy::Deputyship;
 use crate::error::RunError;
 use crate::feedback::Feedback;
 use crate::grant::Grant;
-use crate::id::{FlowId, NodeId, ReviewId, StepId, Username};
+use crate::id::{FeedbackId, FlowId, NodeId, ReviewId, StepId, Username};
 use crate::request::Request;
 use crate::review::Review;
 use crate::run::{AgentCall, RunSummary, Step};
@@ -102,8 +102,8 @@ entries! {
     /// No one has decided, and the deadline is near; once before each deadline, with `data.review`.
     ReviewExpiring(OfReview) = "review.expiring",
     /// Content, votes, claims or comments changed, or no one decided in time and others are asked too; `data.review`,
-    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`, `paused`,
-    /// `asked`). With `content`, `data.voided` names the people whose votes are void; with `voters`, `data.lost` and
+    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `reassigned`,
+    /// `escalated`, `paused`, `asked`). With `content`, `data.voided` names the people whose votes are void; with `voters`, `data.lost` and
     /// `data.added` name those who may no longer vote and those who may vote now; `data.vote` is true if a vote changed
     /// the content (see `shown` of its decision). While votes are secret, no one is named.
     ReviewUpdated(ReviewUpdated) = "review.updated",
@@ -127,6 +127,8 @@ entries! {
     StrategyChanged(StrategyChanged) = "strategy.changed",
     /// Feedback on an agent of the run was given; `data.feedback`.
     FeedbackGiven(OfFeedback) = "feedback.given",
+    /// Feedback was retracted, so agents are not told it any more; `data.feedback` (its id), `data.flow`, `data.agent`.
+    FeedbackRetracted(FeedbackRetracted) = "feedback.retracted",
     /// Later calls of a tool were approved too; `data.grant`.
     GrantMade(OfGrant) = "grant.made",
     /// A grant approved a call; `data.grant`, `data.call`. The review that it would have requested follows, resolved.
@@ -350,6 +352,16 @@ data! {
     OfFeedback {
         /// The feedback as it was given.
         feedback: Box<Feedback>,
+    }
+
+    /// Retracted feedback.
+    FeedbackRetracted {
+        /// The id of the feedback; the entry `feedback.given` has its text.
+        feedback: FeedbackId,
+        /// The flow of the agent.
+        flow: FlowId,
+        /// The agent that the feedback is about.
+        agent: String,
     }
 
     /// A version of a flow.

@@ -61,7 +61,7 @@ mod tests {
 
     fn event(kind: EntryKind, data: serde_json::Value) -> Event {
         let serde_json::Value::Object(data) = data else { panic!("{data} is no object") };
-        Event { kind, at: crate::time::Timestamp(0), run_id: None, review_id: None, actor: None, data }
+        Event { kind, at: crate::time::Timestamp(0), run_id: None, review_id: None, actor: None, token: None, data }
     }
 
     #[test]

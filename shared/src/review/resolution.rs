@@ -6,7 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::{Review, ReviewOption, ReviewStatus, Veto};
 use crate::decision::{Decision, Verdict, Via};
-use crate::id::Username;
+use crate::id::{TokenId, Username};
 use crate::time::Timestamp;
 
 /// The effect of a resolution.
@@ -46,6 +46,9 @@ pub struct Resolution {
     pub at: Timestamp,
     /// The channel through which it was resolved.
     pub via: Via,
+    /// The token with which a program resolved or withdrew it; `None` if a person did, and in records of older versions.
+    /// After a vote, it is that of the newest vote for the outcome.
+    pub token: Option<TokenId>,
     /// The decision that was made.
     pub decision: Option<Box<Decision>>,
     /// The reason in words, of a timer, a handler, a cancellation or a withdrawal.

@@ -40,7 +40,7 @@ impl Review {
     /// Whether the review must be checked again when users change: votes are counted, people may be excluded or lack
     /// tags, or no one could decide it at the last check.
     pub fn depends_on_people(&self) -> bool {
-        self.voting.is_some() || self.reviewers.rests_on_people() || self.problem.is_some()
+        self.voting.is_some() || self.reviewers.rests_on_people() || !self.barred.is_empty() || self.problem.is_some()
     }
 
     /// Whether votes are secret and the review is still pending.

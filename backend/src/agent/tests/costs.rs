@@ -7,7 +7,7 @@ use super::wire::{WIRES, Wire};
 use super::*;
 
 fn priced(wire: Wire, server: &Server, prices: Value) -> Models {
-    Models::new(Options { prices: serde_json::from_value(prices).unwrap(), ..wire.options(server) }).unwrap()
+    Models::new(ModelOptions { prices: serde_json::from_value(prices).unwrap(), ..wire.options(server) }).unwrap()
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a_failed_call_is_priced_like_an_answer() {
     }
     // What was reported before the time was over counts too.
     let server = Server::start(Answer::new(Body::Silence(Wire::Anthropic.begun(&["Hel"])))).await;
-    let options = Options { timeout: Duration::from_secs(2), ..Wire::Anthropic.options(&server) };
+    let options = ModelOptions { timeout: Duration::from_secs(2), ..Wire::Anthropic.options(&server) };
     let call = request("anthropic/m", vec![user("Hi")]);
     let failure = Models::new(options).unwrap().call(&call, &|_| {}).await.unwrap_err();
     assert_eq!(failure.usage.map(|usage| usage.tokens), Some(6), "{failure:?}");

@@ -12,7 +12,7 @@ async fn failure(wire: Wire, answer: Answer) -> TaskFailure {
 
 async fn failure_within(wire: Wire, answer: Answer, timeout: Duration) -> TaskFailure {
     let server = Server::start(answer).await;
-    let models = Models::new(Options { timeout, ..wire.options(&server) }).unwrap();
+    let models = Models::new(ModelOptions { timeout, ..wire.options(&server) }).unwrap();
     let failure = models.call(&request(&wire.model("m"), vec![user("Hi")]), &|_| {}).await.unwrap_err();
     assert_eq!(failure.code, FlowCode::ModelFailed, "{wire:?}: {failure:?}");
     assert!(!failure.message.contains(KEY), "{wire:?}: {failure:?}");
@@ -205,7 +205,7 @@ async fn a_server_that_is_not_there_is_worth_another_try() {
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let url = Some(format!("http://{KEY}:{KEY}@{}/v1", closed.local_addr().unwrap()));
-    let options = Options { openai_key: Some(KEY.to_owned()), openai_url: url, ..Options::default() };
+    let options = ModelOptions { openai_key: Some(KEY.to_owned()), openai_url: url, ..ModelOptions::default() };
     let failed = Models::new(options).unwrap().call(&request("openai/m", vec![user("Hi")]), &|_| {}).await.unwrap_err();
     assert!(failed.retryable && !failed.message.contains(KEY), "{failed:?}");
     assert!(failed.message.contains("refused"), "{failed:?}");
@@ -213,12 +213,12 @@ async fn a_server_that_is_not_there_is_worth_another_try() {
 
 #[tokio::test]
 async fn a_missing_key_is_named() {
-    let models = Models::new(Options::from_env(|_| None)).unwrap();
+    let models = Models::new(ModelOptions::from_env(|_| None)).unwrap();
     for (model, variable) in [("openai/m", "OPENAI_API_KEY"), ("anthropic/m", "ANTHROPIC_API_KEY")] {
         let failure = models.call(&request(model, vec![user("Hi")]), &|_| {}).await.unwrap_err();
         assert!(!failure.retryable && failure.message.contains(variable), "{failure:?}");
     }
-    let broken = Options { openai_key: Some("sk-\nbroken".to_owned()), ..Options::default() };
+    let broken = ModelOptions { openai_key: Some("sk-\nbroken".to_owned()), ..ModelOptions::default() };
     let failure = Models::new(broken).unwrap().call(&request("openai/m", vec![user("Hi")]), &|_| {}).await.unwrap_err();
     assert!(!failure.retryable && failure.message.contains("OPENAI_API_KEY"), "{failure:?}");
     assert!(!failure.message.contains("broken"), "{failure:?}");

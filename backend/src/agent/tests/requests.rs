@@ -286,7 +286,7 @@ async fn an_address_may_have_a_query_and_a_slash() {
         [("/v1/", "/v1/chat/completions"), ("/deployed?api-version=1", "/deployed/chat/completions?api-version=1")]
     {
         let url = Some(format!("{}{given}", server.url));
-        let options = Options { openai_key: Some(KEY.to_owned()), openai_url: url, ..Options::default() };
+        let options = ModelOptions { openai_key: Some(KEY.to_owned()), openai_url: url, ..ModelOptions::default() };
         Models::new(options).unwrap().call(&request("openai/m", vec![user("Hi")]), &|_| {}).await.unwrap();
         assert_eq!(server.heard().pop().unwrap().path, asked);
     }
@@ -294,7 +294,7 @@ async fn an_address_may_have_a_query_and_a_slash() {
     let server = Server::start(Answer::whole(Wire::Ollama.answer(&["Hi"], &[]))).await;
     assert_ne!(host, server.url);
     let bare = server.url.trim_start_matches("http://").to_owned();
-    let models = Models::new(Options { ollama_host: Some(bare), ..Options::default() }).unwrap();
+    let models = Models::new(ModelOptions { ollama_host: Some(bare), ..ModelOptions::default() }).unwrap();
     models.call(&request("ollama/m", vec![user("Hi")]), &|_| {}).await.unwrap();
     assert_eq!(server.request().path, "/api/chat");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::server::Server;
-use crate::agent::{Models, Options};
+use crate::agent::{ModelOptions, Models};
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,13 +52,15 @@ impl Wire {
     }
 
     /// Returns the settings for which `server` serves this kind of models.
-    pub fn options(self, server: &Server) -> Options {
+    pub fn options(self, server: &Server) -> ModelOptions {
         let url = server.url.clone();
         let key = Some(KEY.to_owned());
         match self {
-            Self::OpenAi => Options { openai_key: key, openai_url: Some(format!("{url}/v1")), ..Options::default() },
-            Self::Anthropic => Options { anthropic_key: key, anthropic_url: Some(url), ..Options::default() },
-            Self::Ollama => Options { ollama_host: Some(url), ..Options::default() },
+            Self::OpenAi => {
+                ModelOptions { openai_key: key, openai_url: Some(format!("{url}/v1")), ..ModelOptions::default() }
+            }
+            Self::Anthropic => ModelOptions { anthropic_key: key, anthropic_url: Some(url), ..ModelOptions::default() },
+            Self::Ollama => ModelOptions { ollama_host: Some(url), ..ModelOptions::default() },
         }
     }
 

@@ -16,7 +16,7 @@ use crate::audit::sealer::{Sealed, Sealer};
 use crate::audit::{Head, register, verify};
 use crate::clock::{Clock as _, SystemClock};
 use crate::store::testing::ManualClock;
-use crate::store::{Form, OpenMode, Options, Store};
+use crate::store::{Form, OpenMode, Store, StoreOptions};
 
 on_both! {
     nothing_is_lost_while_many_write_and_two_seal,
@@ -235,7 +235,7 @@ async fn a_backup_is_verified_where_nothing_can_be_written() {
     std::fs::copy(original, &backup).expect("copied");
     std::fs::set_permissions(&backup, std::os::unix::fs::PermissionsExt::from_mode(0o444)).expect("read-only");
     let url = format!("sqlite:{}", percent_encode(backup.as_os_str().as_encoded_bytes(), NON_ALPHANUMERIC));
-    let options = Options { access: OpenMode::Read, ..Options::new(url, ManualClock::now()) };
+    let options = StoreOptions { access: OpenMode::Read, ..StoreOptions::new(url, ManualClock::now()) };
     let store = Store::open(options.clone()).await.expect("it is read as it is");
     let check = verify(&store, &world.trusted, &[head]).await.expect("reads");
     assert!(check.valid, "{check:?}");

@@ -17,7 +17,7 @@ use crate::audit::sealer::{Sealed, Sealer};
 use crate::audit::{Export, ExportError, Format, Head, HeadFile, Seals, register, verify};
 use crate::clock::{Clock as _, Moment, SystemClock};
 use crate::store::testing::{Database, ManualClock};
-use crate::store::{Actor, Change, NewFlow, NewUserRecord, Operation, Options, Store};
+use crate::store::{Actor, Change, NewFlow, NewUserRecord, Operation, Store, StoreOptions};
 
 pub(crate) use crate::store::tests::support::on_both;
 
@@ -43,7 +43,7 @@ impl World {
         let clock = ManualClock::now();
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (key, trusted) = SealKey::open(&folder.path().join("seal.key"), &SystemClock).expect("a key is made");
-        let options = Options { row_keys: Some(key.row_keys()), ..database.options(clock.clone()) };
+        let options = StoreOptions { row_keys: Some(key.row_keys()), ..database.options(clock.clone()) };
         let store = Store::open(options).await.expect("the store opens");
         register(&store, &key, &trusted).await.expect("the key is registered");
         let seals = Seals::new(trusted.clone(), HeadFile::at(folder.path().join("seal.head")));
@@ -54,7 +54,7 @@ impl World {
     /// Opens the store of another server, or of this one after a restart.
     pub async fn another_store(&self) -> Store {
         let (key, _) = SealKey::open(&self.key_path(), &SystemClock).expect("the key is read");
-        let options = Options { row_keys: Some(key.row_keys()), ..self.database.options(self.clock.clone()) };
+        let options = StoreOptions { row_keys: Some(key.row_keys()), ..self.database.options(self.clock.clone()) };
         Store::open(options).await.expect("the store opens")
     }
 

@@ -63,7 +63,6 @@ pub(super) type Configuration = ProviderMetadata<
 pub(super) type SignedToken =
     IdToken<OtherClaims, CoreGenderClaim, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm>;
 
-/// The claims of an ID token.
 pub(super) type Claims = IdTokenClaims<OtherClaims, CoreGenderClaim>;
 
 type TokenFields = IdTokenFields<

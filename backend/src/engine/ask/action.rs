@@ -53,7 +53,6 @@ impl<'f> Proposed<'f> {
         Self { name, arguments, kind: ProposedKind::Agent }
     }
 
-    /// Proposes that a flow returns this output.
     pub(in crate::engine) fn of_output(flow: &'f Compiled, output: JsonMap) -> Self {
         let kind = ProposedKind::Output { schema: flow.flow.output_schema.as_ref() };
         Self { name: flow.flow.id.to_string(), arguments: output, kind }

@@ -1,6 +1,6 @@
-//! Approvals that no person waits for: by a handler, a timer, a grant, or the end of the run. If guardrails ask
-//! programs about the effect, a worker asks them first, and the approval counts only after their answers
-//! (`guardrails_answered.rs`). For the decision of a person, they are asked before it is written
+//! Approvals that no person waits for: by a handler, a timer, a grant, votes that are counted again, or the end of the
+//! run. If guardrails ask programs about the effect, a worker asks them first, and the approval counts only after their
+//! answers (`guardrails_answered.rs`). For the decision of a person, they are asked before it is written
 //! ([`Refusal::Unasked`](crate::engine::Refusal::Unasked)).
 
 use shared::id::ReviewId;

@@ -40,7 +40,6 @@ impl From<Question> for Asking {
     }
 }
 
-/// The outcome of asking a handler.
 #[derive(Debug)]
 pub(super) enum HandlerOutcome {
     /// It decides, and no other handler is asked.

@@ -73,12 +73,12 @@ impl Builder<'_> {
         if let Some((code, message)) = mistake {
             return Err(Refusal::Invalid(vec![Mistake::new("/text", code, message)]));
         }
-        let comment = Comment { by: by.username.clone(), at: self.now, text };
+        let comment = Comment { by: by.username.clone(), at: self.now, token: by.token_id, text };
         self.update(id, by, ReviewChange::Comment { via: Some(via) }, |review| review.comments.push(comment));
         Ok(())
     }
 
-    /// Changes a review, and emits the change with its actor.
+    /// Changes a review, and emits the change with its author.
     pub(in crate::engine) fn update(
         &mut self,
         id: ReviewId,
@@ -87,7 +87,7 @@ impl Builder<'_> {
         change: impl FnOnce(&mut Review),
     ) {
         if let Some(review) = self.change_review(id, change) {
-            self.emit_updated(&review, Some(by.username.clone()), what);
+            self.emit_updated(&review, Some(by.into()), what);
         }
     }
 
@@ -100,7 +100,7 @@ impl Builder<'_> {
     ) -> Result<(), Refusal> {
         let review = self.visible_review(id, by, Act::SeeReview)?;
         let seen = seen.unwrap_or_else(|| ReviewViewed::of(review));
-        self.emit(Some(id), Some(by.username.clone()), EventData::ReviewViewed(seen));
+        self.emit(Some(id), Some(by.into()), EventData::ReviewViewed(seen));
         Ok(())
     }
 }

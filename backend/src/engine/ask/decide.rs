@@ -45,12 +45,12 @@ impl Builder<'_> {
             CheckedVerdict::Node(_) => Vec::new(),
         };
         let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
-        let by = by.username.clone();
         let decision = Decision {
-            by,
+            by: by.username.clone(),
             on_behalf_of,
             at: self.now,
             via,
+            token: by.token_id,
             revision,
             digest,
             shown: None,

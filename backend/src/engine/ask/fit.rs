@@ -123,7 +123,8 @@ impl Builder<'_> {
         if mistakes.is_empty() { Ok(requests) } else { Err(mistakes) }
     }
 
-    /// Checks a yes or no of a handler, with the changes that it makes. A no always fits.
+    /// Checks a yes or no of a handler, with the changes that it makes. A no always fits. A yes does not fit if each
+    /// action needs its own answer.
     pub(super) fn fit_yes_or_no(
         &self,
         review: &Review,
@@ -134,6 +135,10 @@ impl Builder<'_> {
         via: Via,
     ) -> Result<HandlerDecision, Refusal> {
         let metadata = JsonMap::new();
+        if approves && review.is_one_by_one() {
+            let message = "one of these actions is critical, so each needs its own answer, in a `verdict`";
+            return Err(mistake("/approved", message));
+        }
         if !approves || (changes.is_empty() && !review.actions.is_empty()) {
             let said = said(review, approves, comment.as_deref()).map_err(|why| mistake("/approved", why))?;
             if let CheckedVerdict::Actions(decisions, _) = &said {
@@ -162,10 +167,6 @@ impl Builder<'_> {
                 let DecisionRequest { comment, metadata, .. } = request;
                 Ok(HandlerDecision { said, put_in, comment, metadata, via })
             }
-            (None, Some(true)) if review.is_one_by_one() => Err(mistake(
-                "/approved",
-                "one of these actions is critical, so each needs its own answer: answer with `verdict`",
-            )),
             (None, Some(approved)) if edits.is_empty() && comment.is_none() && metadata.is_empty() => {
                 let changes = changes(review, modifications.unwrap_or_default())?;
                 if !approved && !changes.is_empty() {

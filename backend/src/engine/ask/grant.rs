@@ -159,7 +159,7 @@ impl<'f> Builder<'f> {
         let Some(content) = (!all.is_empty()).then(|| self.content(subject)).and_then(Result::ok) else { return false };
         let id = ReviewId(self.ids.uuid());
         let mut review = self.review_of(id, &step, Content { timeout: None, ..content }, Vec::new());
-        review.barred = self.deciders_checked_by(&review);
+        review.barred = self.barred_from(&review);
         let may = |granted: &Granted| access(&granted.giver, Act::Decide(&review)).is_allowed();
         let Some(granted) = all.into_iter().find(may) else { return false };
         let grant = &granted.grant;
@@ -179,6 +179,7 @@ impl<'f> Builder<'f> {
             on_behalf_of: None,
             at: now,
             via: Via::Auto,
+            token: None,
             revision: review.revision,
             shown: None,
             digest: review.digest.clone(),

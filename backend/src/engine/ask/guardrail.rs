@@ -38,7 +38,6 @@ pub(in crate::engine) struct PutIn {
 }
 
 impl PutIn {
-    /// Returns the findings of guardrails.
     pub(super) fn into_findings(self) -> impl Iterator<Item = Finding> {
         self.findings.into_iter().map(|(_, finding)| finding)
     }

@@ -75,6 +75,10 @@ impl Builder<'_> {
                 self.state.questions.push(Question { asked: Asked::People, ..question });
                 self.time_is_up(review);
             }
+            Approval::Votes => {
+                self.ask_people_again(question);
+                self.settle_votes(review);
+            }
             Approval::Grant => {
                 let gate = self.gate_of(&question.subject);
                 if !gate.is_some_and(|gate| self.is_granted(&question.subject, gate)) {

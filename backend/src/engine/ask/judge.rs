@@ -2,6 +2,7 @@
 //! otherwise, the next handler is asked, and people read its advice. A judge that cannot be reached, gives no readable
 //! answer, or judged content that has changed since decides nothing.
 
+use std::collections::VecDeque;
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
@@ -10,7 +11,8 @@ use shared::definition::Judge;
 use shared::error::RunError;
 use shared::id::ReviewId;
 use shared::review::{Advice, AskedHandler, Judgement, Review};
-use shared::run::Step;
+use shared::run::{Step, Usage};
+use shared::time::Timestamp;
 
 use super::asking::{Asking, HandlerOutcome};
 use super::content::judge_of;
@@ -56,7 +58,6 @@ pub(in crate::engine) static ANSWER: LazyLock<Value> = LazyLock::new(|| {
 });
 
 impl Builder<'_> {
-    /// Asks a judge.
     pub(super) fn ask_judge(&mut self, asking: Asking, judge: &Judge) -> Result<(), (Subject, RunError)> {
         let review = self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
@@ -120,9 +121,9 @@ impl Builder<'_> {
             Ok(decided) => HandlerOutcome::Decides(advice, Box::new(decided)),
             Err(Refusal::Unasked { inquiries, .. }) => HandlerOutcome::Asks(approval, inquiries),
             Err(Refusal::Invalid(mistakes)) => {
-                self.unable(Some(judge), &format!("Its changes are not valid: {}.", listed(&mistakes)))
+                self.unable(Some(judge), &format!("Its decision is not valid: {}.", listed(&mistakes)))
             }
-            Err(refusal) => self.unable(Some(judge), &format!("Its changes are not valid: {refusal}.")),
+            Err(refusal) => self.unable(Some(judge), &format!("Its decision is not valid: {refusal}.")),
         }
     }
 
@@ -166,22 +167,28 @@ impl Builder<'_> {
     }
 
     /// Returns what has happened in the run so far, as a judge is told it. If it is too long, the oldest parts are left
-    /// out.
+    /// out, and the judge is told so.
     fn history(&self) -> Value {
         let state = &self.state;
-        let mut calls: Vec<_> = state.agent_calls.iter().map(|call| json!(call)).collect();
+        // The state itself keeps only the newest calls, and the texts of the newest of these.
+        let mut is_cut = state.agent_calls.len() >= Usage::MAX_CALLS
+            || state.agent_calls.first().is_some_and(|call| call.input.is_empty() && call.output.is_empty());
+        let mut calls: VecDeque<_> = state.agent_calls.iter().map(|call| json!(call)).collect();
         let decisions = state.decisions.iter().map(|(node, decision)| {
             let said = |key: &str| decision.get(key).cloned().unwrap_or_default();
             json!({
                 "node": node, "option": said("option"), "comment": said("comment"), "by": said("by"), "at": said("at"),
             })
         });
-        let mut decisions: Vec<_> = decisions.collect();
+        let mut decisions: VecDeque<_> = decisions.collect();
+        let at = |decision: &Value| serde_json::from_value::<Timestamp>(decision["at"].clone()).ok();
+        decisions.make_contiguous().sort_by_key(at);
         let mut size = json!([calls, decisions]).to_string().len();
-        let is_cut = size > MAX_HISTORY;
-        while size > MAX_HISTORY && !(calls.is_empty() && decisions.is_empty()) {
-            let oldest = if calls.is_empty() { decisions.remove(0) } else { calls.remove(0) };
+        while size > MAX_HISTORY
+            && let Some(oldest) = calls.pop_front().or_else(|| decisions.pop_front())
+        {
             size = size.saturating_sub(oldest.to_string().len());
+            is_cut = true;
         }
         let usage = view::usage(state, self.now);
         json!({
@@ -213,12 +220,14 @@ fn material(step: &Step, review: &Review, history: Value) -> String {
         .map(|item| json!({ "name": item.label.as_ref().unwrap_or(&item.key), "value": item.value }))
         .collect();
     let mut shown = json!({ "question": review.prompt, "visit": step.visit, "material": items });
-    if !review.actions.is_empty() {
-        let stakes = &review.stakes;
+    let stakes = &review.stakes;
+    if review.actions.is_empty() {
+        shown["stakes"] = json!(stakes);
+    } else {
         let actions = review.actions.iter().map(|action| {
             json!({
                 "id": action.id, "type": action.action_type, "name": action.name, "agent": action.agent,
-                "description": action.description, "arguments": action.arguments,
+                "description": action.description, "arguments": action.arguments, "request": action.request,
                 "stakes": action.stakes.as_deref().unwrap_or(stakes),
             })
         });

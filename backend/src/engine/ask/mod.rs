@@ -30,6 +30,7 @@ mod judge;
 mod node;
 mod pause;
 mod program;
+mod reassign;
 mod review;
 mod rule;
 mod stakes;

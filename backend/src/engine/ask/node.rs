@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use shared::definition::{
-    Alternative, AlternativeChoice, Choice, ChoiceKind, ContentType, Human, Reviewers, Stakes, TemplateText, as_read,
-    option_text, read_twice,
+    Alternative, AlternativeChoice, ChoiceKind, ContentType, Human, HumanOption, Reviewers, Stakes, TemplateText,
+    as_read, option_text, read_twice,
 };
 use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
@@ -104,8 +104,8 @@ impl Builder<'_> {
         }
         let mut options: Vec<ReviewOption> = Vec::new();
         for (index, value) in held.iter().enumerate() {
-            let choice: Choice = match value {
-                Value::String(text) => Ok(Choice::of_text(text)),
+            let choice: HumanOption = match value {
+                Value::String(text) => Ok(HumanOption::of_text(text)),
                 value => serde_json::from_value(value.clone()).map_err(|error| wrong(format!("{index}: {error}"))),
             }?;
             if choice.id.trim().is_empty() || options.iter().any(|option| option.id == choice.id) {
@@ -162,7 +162,7 @@ impl Builder<'_> {
     }
 }
 
-fn option(choice: &Choice) -> ReviewOption {
+fn option(choice: &HumanOption) -> ReviewOption {
     ReviewOption {
         id: choice.id.clone(),
         kind: choice.kind,

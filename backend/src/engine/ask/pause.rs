@@ -40,7 +40,7 @@ impl Builder<'_> {
             review.digest = digest::of_review(review);
         })?;
         let change = ReviewChange::Paused { via: Some(decision.via) };
-        self.emit_updated(&paused, Some(decision.by.clone()), change);
+        self.emit_updated(&paused, Some(decision.into()), change);
         Some(())
     }
 }

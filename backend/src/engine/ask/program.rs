@@ -26,7 +26,6 @@ use crate::flow::{Compiled, host_of};
 const FUNCTION_TIMEOUT: Span = Span::secs(300);
 
 impl Builder<'_> {
-    /// Asks a program.
     pub(super) fn ask_program(&mut self, asking: Asking) -> Result<(), (Subject, RunError)> {
         self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };

@@ -1,12 +1,14 @@
 //! Requests, revises, resolves and withdraws reviews. A review leaves `pending` exactly once: only
 //! [`Builder::resolve`], [`Builder::resolve_pending`], [`Builder::expire`] and [`Builder::withdraw`] do that.
 
+use shared::author::Author;
 use shared::decision::{Decision, Via};
 use shared::error::RunError;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
 use shared::review::{Advice, AskedHandler, Item, Outcome, Resolution, Review, ReviewStatus};
 use shared::run::Step;
+use shared::time::Timestamp;
 use shared::voting::Edited;
 
 use super::asking::Asking;
@@ -24,8 +26,7 @@ use crate::engine::transition::TaskKind;
 use crate::engine::{digest, view};
 
 impl Builder<'_> {
-    /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them. The task of the
-    /// deadline, if there is one, is due at the warning first.
+    /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them.
     pub(super) fn ask_people(
         &mut self,
         asking: Asking,
@@ -56,13 +57,25 @@ impl Builder<'_> {
             self.add_review(review);
             expires_at
         };
-        let warn_at = expires_at.and_then(|at| warning(self.now, at));
-        let due_at = warn_at.or(expires_at);
-        let timer =
-            due_at.map(|at| Timer { task: self.add_task(&step, TaskKind::Deadline { review: id }, at, true), warn_at });
+        let timer = self.add_timer(&step, id, expires_at);
         let asking = Asking { advice: Vec::new(), pending: true, ..asking };
         self.state.questions.push(asking.of(Asked::People, timer));
         Ok(())
+    }
+
+    /// Asks people again about a review that has stayed pending, until the deadline that it has.
+    pub(super) fn ask_people_again(&mut self, question: Question) {
+        let expires_at = self.reviews.get(&question.review).and_then(|review| review.expires_at);
+        let step = self.state.step_of(&question.subject).cloned();
+        let timer = step.and_then(|step| self.add_timer(&step, question.review, expires_at));
+        self.state.questions.push(Question { asked: Asked::People, timer, ..question });
+    }
+
+    /// Creates the timer of a review with this deadline. It is due at the warning first.
+    fn add_timer(&mut self, step: &Step, id: ReviewId, expires_at: Option<Timestamp>) -> Option<Timer> {
+        let warn_at = expires_at.and_then(|at| warning(self.now, at));
+        let due_at = warn_at.or(expires_at)?;
+        Some(Timer { task: self.add_task(step, TaskKind::Deadline { review: id }, due_at, true), warn_at })
     }
 
     /// Returns the review about a subject as it would be opened now.
@@ -112,6 +125,7 @@ impl Builder<'_> {
             by: decision.iter().map(|decision| decision.by.clone()).collect(),
             at: self.now,
             via,
+            token: None,
             decision: decision.map(Box::new),
             reason,
             vetoes: Vec::new(),
@@ -169,6 +183,7 @@ impl Builder<'_> {
             warnings: content.warnings,
             claimed_by: None,
             delegations: Vec::new(),
+            reassignments: Vec::new(),
             comments: Vec::new(),
             decisions: Vec::new(),
             resolution: None,
@@ -254,13 +269,14 @@ impl Builder<'_> {
             by: by.to_vec(),
             at: self.now,
             via: decision.via,
+            token: decision.token,
             decision: Some(Box::new(decision.clone())),
             reason: None,
             vetoes: Vec::new(),
             answer: answer.reply().cloned(),
         };
-        let actor = Some(decision.by.clone());
-        self.leave_pending(id, resolution, new.then(|| decision.clone()), actor, answer.findings());
+        let author = Some(decision.into());
+        self.leave_pending(id, resolution, new.then(|| decision.clone()), author, answer.findings());
     }
 
     /// Expires a review at its deadline.
@@ -273,7 +289,7 @@ impl Builder<'_> {
 
     /// Withdraws a question, for a person or because what asked it has ended. If its review was never opened, nothing
     /// is recorded.
-    pub(in crate::engine) fn withdraw(&mut self, id: ReviewId, via: Via, by: Option<Username>, reason: &str) {
+    pub(in crate::engine) fn withdraw(&mut self, id: ReviewId, via: Via, by: Option<Author>, reason: &str) {
         let reason = Some(reason.to_owned());
         let resolution = self.undecided(ReviewStatus::Withdrawn, Outcome::Withdrawn, via, by.clone(), reason);
         self.leave_pending(id, resolution, None, by, None);
@@ -285,11 +301,21 @@ impl Builder<'_> {
         status: ReviewStatus,
         outcome: Outcome,
         via: Via,
-        by: Option<Username>,
+        by: Option<Author>,
         reason: Option<String>,
     ) -> Resolution {
-        let by = by.into_iter().collect();
-        Resolution { status, outcome, by, at: self.now, via, decision: None, reason, vetoes: Vec::new(), answer: None }
+        Resolution {
+            status,
+            outcome,
+            token: by.as_ref().and_then(|by| by.token),
+            by: by.into_iter().map(|by| by.name).collect(),
+            at: self.now,
+            via,
+            decision: None,
+            reason,
+            vetoes: Vec::new(),
+            answer: None,
+        }
     }
 
     /// Ends a question with its review, and abandons the call of a handler that is still asked.
@@ -298,7 +324,7 @@ impl Builder<'_> {
         id: ReviewId,
         resolution: Resolution,
         decision: Option<Decision>,
-        actor: Option<Username>,
+        by: Option<Author>,
         findings: Option<&Findings>,
     ) {
         let resolved = self.change_review(id, |review| {
@@ -313,7 +339,7 @@ impl Builder<'_> {
             }
         });
         if let Some(review) = resolved {
-            self.emit_resolved(&review, actor);
+            self.emit_resolved(&review, by);
             if let Some(node) = &review.node {
                 let decided = review.decisions.iter().flat_map(|said| [said.by.clone(), said.voter().clone()]);
                 let voided = review.voting.iter().flat_map(|voting| voting.voided.clone());

@@ -36,7 +36,6 @@ impl Builder<'_> {
         due.into_iter().any(|(_, review)| self.time_is_up(review))
     }
 
-    /// Returns the review whose timer is this task.
     pub(in crate::engine) fn timed_by(&self, task: TaskId) -> Option<ReviewId> {
         let is_its = |question: &&Question| question.timer.is_some_and(|timer| timer.task == task);
         self.state.questions.iter().find(is_its).map(|question| question.review)

@@ -32,7 +32,7 @@ impl Builder<'_> {
         let subject = self.state.question(id).ok_or(Refusal::NotFound)?.subject.clone();
         let given = reason.map(str::trim).filter(|reason| !reason.is_empty());
         let reason = given.unwrap_or("the review was withdrawn");
-        self.withdraw(id, via, Some(by.username.clone()), reason);
+        self.withdraw(id, via, Some(by.into()), reason);
         let answer = match &subject {
             Subject::Node { .. } => {
                 let nothing = JsonMap::new();

@@ -47,7 +47,6 @@ pub(super) struct Clarification {
     pub timeout: Option<Span>,
 }
 
-/// One answer that is offered.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct OfferedChoice {
     pub id: String,

@@ -69,6 +69,7 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
                 },
                 "alternatives": {
                     "type": "array", "maxItems": MAX_ALTERNATIVES,
+                    "description": "What people can choose instead: then the answer says approved: false and which alternative to do",
                     "items": {
                         "type": "object", "required": ["id", "description"], "additionalProperties": false,
                         "properties": { "id": id, "description": text, "tradeoffs": text },

@@ -72,7 +72,6 @@ impl Builder<'_> {
     }
 }
 
-/// Creates a conversation of a specialist.
 fn converse_as(name: &str, specialist: &Specialist, messages: Vec<Message>) -> Conversation {
     let conversation = Conversation::new(name, specialist.agent.instructions.clone(), messages);
     Conversation { specialist: Some(Box::new(specialist.clone())), ..conversation }

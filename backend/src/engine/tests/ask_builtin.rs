@@ -96,7 +96,7 @@ fn an_answer_is_the_result_of_the_call_and_the_turn_goes_on_once_all_have_theirs
     assert_eq!(results[1], json!("seen"));
     assert_eq!((heard(2, "content"), heard(2, "changed")), (json!("Dear Ann"), json!(true)));
     assert_eq!(heard(2, "summary"), "1 word added, 1 removed");
-    assert_eq!((heard(3, "approved"), heard(3, "alternative")), (json!(true), json!("voucher")));
+    assert_eq!((heard(3, "approved"), heard(3, "alternative")), (json!(false), json!("voucher")));
     assert_eq!(heard(3, "instructions"), "Of 30.");
     play.model("serve", text("Done."));
     assert_eq!(play.status(), RunStatus::Completed);
@@ -260,11 +260,12 @@ fn guardrails_look_at_the_action_that_a_request_for_approval_is_about() {
     let fired = play.events.iter().find(|event| event.kind == EntryKind::GuardrailFired).expect("it is told");
     assert_eq!((fired.review_id, &fired.data["action"]), (Some(review.id), &json!("c1-1")));
 
-    for (option, approved) in [("later", true), ("reject", false)] {
+    for (option, alternative) in [("later", json!("later")), ("reject", Value::Null)] {
         let mut play = start();
         let review = ask(&mut play);
         answer(&mut play, &review, request(&review, choose(option)));
-        assert_eq!(results(&play)[0]["approved"], approved, "{option}: it does not happen");
+        let result = &results(&play)[0];
+        assert_eq!((&result["approved"], &result["alternative"]), (&json!(false), &alternative), "{option}");
     }
 
     let source =

@@ -157,10 +157,10 @@ fn a_lost_call_that_may_not_be_repeated_asks_a_person() {
     let first = play.call_task("c1-1");
     assert!(!first.repeatable);
     let key = play.tool_work(&first).idempotency_key;
-    play.apply(Input::TaskLost { task: first.id, attempt: 1 });
+    play.apply(Input::TaskLost { task: first.id, attempt: 1, again: false });
     assert_eq!(play.status(), RunStatus::Running, "the other call still runs");
     let second = play.call_task("c1-2");
-    play.apply(Input::TaskLost { task: second.id, attempt: 1 });
+    play.apply(Input::TaskLost { task: second.id, attempt: 1, again: false });
     assert_eq!(play.status(), RunStatus::WaitingForHuman);
     let reviews: BTreeMap<_, _> =
         play.snapshot.reviews.values().map(|review| (review.actions[0].id.clone(), review.clone())).collect();

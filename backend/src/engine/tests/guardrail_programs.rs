@@ -7,6 +7,7 @@ use super::*;
 use crate::flow::guardrail::GuardrailAnswer;
 
 mod ends;
+mod votes;
 
 impl Play {
     /// Returns the answers of the programs that a task of guardrails asks.

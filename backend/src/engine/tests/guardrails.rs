@@ -142,7 +142,7 @@ fn a_call_that_was_lost_is_looked_at_before_it_runs_again() {
     let mut play = shell("when: 'false'", "");
     run(&mut play, DESTROYS);
     let task = play.call_task("c1-1").id;
-    play.apply(Input::TaskLost { task, attempt: 1 });
+    play.apply(Input::TaskLost { task, attempt: 1, again: false });
     let review = play.review();
     play.decide(answer_actions([("c1-1", ActionDecision::APPROVE)]));
     is_vetoed(&play, review.id);

@@ -5,6 +5,23 @@ use shared::request::Request;
 use super::*;
 
 impl Play {
+    /// Checks what a transition may change of the run as it is now.
+    pub(super) fn check_transition(&self, transition: &Transition, is_view: bool) {
+        if is_view {
+            assert_eq!((&transition.state, &*transition.reviews), (&self.snapshot.state, &[][..]), "a view changed it");
+        } else {
+            assert_eq!(transition.state.revision, self.snapshot.state.revision + 1);
+        }
+        if self.snapshot.state.outcome.is_some() {
+            let RunState { revision, updated_at, ref unanswered, .. } = transition.state;
+            let before = self.snapshot.state.clone();
+            let RunState { ref questions, .. } = transition.state;
+            let (unanswered, questions) = (unanswered.clone(), questions.clone());
+            let only = RunState { revision, updated_at, questions, unanswered, ..before };
+            assert_eq!(transition.state, only, "a run that is over changed");
+        }
+    }
+
     /// Checks that what a call sends follows from its arguments alone, once it is made, and is what its gate shows.
     pub(super) fn check_requests(&mut self) {
         let state = &self.snapshot.state;

@@ -2,6 +2,7 @@
 
 use shared::decision::Via;
 use shared::review::{Outcome, ReviewStatus};
+use shared::run::{AgentCall, Usage};
 
 use super::*;
 
@@ -289,4 +290,84 @@ fn gates_that_ask_people_are_asked_about_together_whether_they_say_so_or_not() {
     play.decide(choose("yes"));
     play.model("serve", calls([("pay", json!({ "amount": 7 })), ("mail", json!({}))]));
     assert_eq!(play.review().actions.len(), 2);
+}
+
+#[test]
+fn a_yes_of_a_judge_does_not_approve_several_calls_if_one_is_critical() {
+    let mut play = gated("human", "severity: critical,");
+    play.model("serve", says(true, 1.0));
+    let review = play.review();
+    assert!(review.advice[0].reason.contains("needs its own answer"), "{:?}", review.advice);
+    assert!(!play.tasks.values().any(|task| matches!(task.kind, TaskKind::Tool { .. })), "nothing runs");
+
+    let mut play = gated("human", "severity: critical,");
+    play.model("serve", says(false, 1.0));
+    let Some(Message::Tool { content, .. }) = play.heard("serve").pop() else { unreachable!() };
+    assert_eq!(content, "TOOL_PERMISSION_DENIED: Because.", "a no rejects all of them");
+}
+
+/// Returns what a judge is shown that is asked at this node.
+fn shown_at(play: &Play, node: &str) -> Value {
+    let Some(Message::User { text: shown }) = play.heard(node).pop() else { unreachable!() };
+    serde_json::from_str(&shown).unwrap()
+}
+
+#[test]
+fn a_judge_is_shown_where_a_call_goes_and_what_is_at_stake_at_a_node() {
+    let source = r#"
+id: paid
+input: { type: object, properties: { account: { type: string, default: mallory } } }
+tools: { pay: { http: { url: "https://bank.example/pay/{{ account }}" }, ask_permission: true } }
+defaults: { handlers: [{ judge: { model: demo/judge, criteria: Be careful. } }, human] }
+nodes:
+  ask: { human: { prompt: Pay?, options: [{ id: yes, label: Yes }], severity: high, reversible: false }, next: pay }
+  pay: { tool: pay, arguments: {} }
+"#;
+    let mut play = Play::start(source, json!({}));
+    let stakes = &shown_at(&play, "ask")["stakes"];
+    assert_eq!((&stakes["severity"], &stakes["reversible"]), (&json!("high"), &json!(false)));
+    play.model("ask", says(true, 1.0));
+    assert_eq!(shown_at(&play, "pay")["actions"][0]["request"]["url"], "https://bank.example/pay/mallory");
+}
+
+#[test]
+fn a_judge_is_told_the_newest_history_and_that_older_parts_are_left_out() {
+    let source = r"
+id: long
+agents: { clerk: { model: demo/clerk } }
+nodes:
+  z-first: { human: { prompt: First?, options: [{ id: yes, label: Yes }] }, next: a-last }
+  a-last: { human: { prompt: Last?, options: [{ id: yes, label: Yes }] }, next: work }
+  work: { agent: clerk, prompt: Work., next: ask }
+  ask:
+    human:
+      prompt: Fine?
+      options: [{ id: yes, label: Fine }]
+      handlers: [{ judge: { model: demo/judge, criteria: Be kind. } }, human]
+";
+    let history = |comment: &str, earlier: usize| {
+        let mut play = Play::start(source, json!({}));
+        for _ in ["z-first", "a-last"] {
+            let review = play.review();
+            let comment = Some(comment.to_owned());
+            play.try_decide(review.id, &ana(), DecisionRequest { comment, ..request(&review, choose("yes")) }).unwrap();
+        }
+        let call: AgentCall = serde_json::from_value(json!({
+            "agent": "clerk", "model": "demo/clerk", "tokens": 1, "cost_usd": 0.0, "duration_ms": 1, "input": "Work.",
+        }))
+        .unwrap();
+        play.snapshot.state.agent_calls = vec![call; earlier];
+        play.model("work", text("Done."));
+        shown_at(&play, "ask")["history"].clone()
+    };
+    let nodes = |history: &Value| -> Vec<Value> {
+        history["decisions"].as_array().unwrap().iter().map(|decision| decision["node"].clone()).collect()
+    };
+    let all = history("", 1);
+    assert_eq!((nodes(&all), &all["oldest_left_out"]), (vec![json!("z-first"), json!("a-last")], &json!(false)));
+    let long = history(&"x".repeat(40_000), 1);
+    assert_eq!((nodes(&long), &long["oldest_left_out"]), (vec![json!("a-last")], &json!(true)));
+    let many = history("", Usage::MAX_CALLS);
+    assert_eq!(many["agent_calls"].as_array().unwrap().len(), Usage::MAX_CALLS);
+    assert_eq!(many["oldest_left_out"], true, "the run keeps no older calls");
 }

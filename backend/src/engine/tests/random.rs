@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use shared::access::Involvement;
 use shared::feedback::{FeedbackAspect, FeedbackType, NewFeedback};
 use shared::grant::{GrantScope, Remember};
+use shared::reassignment::Assignee;
 
 use super::*;
 use crate::engine::Carrier;
@@ -160,6 +161,9 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             (TaskKind::Model { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ModelFailed) }
             }
+            (TaskKind::Model { .. } | TaskKind::Ask { .. } | TaskKind::Look { .. }, 1) => {
+                Input::TaskLost { task: id, attempt, again: true }
+            }
             (TaskKind::Model { .. }, _) => Input::ModelAnswered { task: id, attempt, answer: some_answer(pick) },
             (TaskKind::Ask { .. } | TaskKind::Look { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::HandlerFailed) }
@@ -169,7 +173,7 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             (TaskKind::Tool { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ToolFailed) }
             }
-            (TaskKind::Tool { .. }, 1) => Input::TaskLost { task: id, attempt },
+            (TaskKind::Tool { .. }, 1) => Input::TaskLost { task: id, attempt, again: pick % 4 == 0 },
             (TaskKind::Tool { .. }, _) => Input::ToolReturned { task: id, attempt, result: json!(pick) },
         });
     }
@@ -200,6 +204,11 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             Input::Feedback { by, involvement: Involvement::Reviews, feedback }
         }
         (10, 130..140) => Input::Recount,
+        (10, 140..155) => {
+            let (by, to) = (person("boss", &["admin"]), people[usize::from(pick % 3)].username.clone());
+            let to = if pick.is_multiple_of(2) { Assignee::User(to) } else { Assignee::Role("reviewer".to_owned()) };
+            Input::Reassign { review: id, by, via, from: None, to, reason: "gone".to_owned() }
+        }
         (11, 0..80) => some_callback(play, review, pick),
         (10, 30) => Input::Cancel { by: person("dev", &[]), reason: None },
         _ => {

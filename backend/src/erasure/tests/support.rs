@@ -208,6 +208,7 @@ impl World {
                 expires_at: Some(shared::time::Timestamp(now.0 + 1_000_000_000_000)),
                 last_used_at: None,
                 client: Some(SessionClient { address: "10.9.8.7".to_owned(), agent: None }),
+                confirmed_at: None,
             };
             let new = Operation::AddCredential(Box::new(NewCredential { digest, credential }));
             self.by(NAME, new).await.expect("it is added");

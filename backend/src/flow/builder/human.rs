@@ -1,8 +1,8 @@
 //! The human nodes of a flow that is built in Rust.
 
 use shared::definition::{
-    self, Alternative, AlternativeChoice, AutoHandler, Choice, ChoiceKind, CostSetting, EditKey, Handler, NodeKind,
-    OnTimeout, Policy, ReviewKey, Severity, SlackHandler, Templated, Validator, WebhookHandler,
+    self, Alternative, AlternativeChoice, AutoHandler, ChoiceKind, CostSetting, EditKey, Handler, HumanOption,
+    NodeKind, OnTimeout, Policy, ReviewKey, Severity, SlackHandler, Templated, Validator, WebhookHandler,
 };
 use shared::id::{NodeId, Username};
 use shared::time::Span;
@@ -32,7 +32,7 @@ impl Human {
     }
 
     /// Adds an option to choose. Without options, free text is the answer.
-    pub fn option(mut self, option: Choice) -> Self {
+    pub fn option(mut self, option: HumanOption) -> Self {
         self.0.options.push(option);
         self
     }
@@ -254,18 +254,18 @@ impl From<Human> for NodeSpec {
 }
 
 /// Creates an option with which the run continues.
-pub fn accept(id: impl Into<String>, label: impl Into<String>) -> Choice {
-    Choice { id: id.into(), kind: ChoiceKind::Accept, label: label.into(), message: None, description: None }
+pub fn accept(id: impl Into<String>, label: impl Into<String>) -> HumanOption {
+    HumanOption { id: id.into(), kind: ChoiceKind::Accept, label: label.into(), message: None, description: None }
 }
 
 /// Creates an option that runs the previous step again, with this message.
-pub fn correct(id: impl Into<String>, label: impl Into<String>, message: impl Into<String>) -> Choice {
-    Choice { kind: ChoiceKind::Correct, message: Some(message.into()), ..accept(id, label) }
+pub fn correct(id: impl Into<String>, label: impl Into<String>, message: impl Into<String>) -> HumanOption {
+    HumanOption { kind: ChoiceKind::Correct, message: Some(message.into()), ..accept(id, label) }
 }
 
 /// Creates an option that ends the run.
-pub fn stop(id: impl Into<String>, label: impl Into<String>) -> Choice {
-    Choice { kind: ChoiceKind::Stop, ..accept(id, label) }
+pub fn stop(id: impl Into<String>, label: impl Into<String>) -> HumanOption {
+    HumanOption { kind: ChoiceKind::Stop, ..accept(id, label) }
 }
 
 /// Creates an alternative that can be chosen instead; flows see it as `decision.alternative`.

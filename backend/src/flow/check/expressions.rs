@@ -9,11 +9,11 @@ use super::{Checker, guardrails, keys, members};
 use crate::flow::EvalError;
 use crate::flow::condition::Conditions;
 use crate::flow::expressions::{ExpressionKind, visit_expressions, visit_schemas};
-use crate::flow::has_fixed_host;
 use crate::flow::json_schema::{compile, patterns};
 use crate::flow::keys::{RESERVED, known};
 use crate::flow::limits::{MAX_CONDITIONS, MAX_PATTERNS};
 use crate::flow::template::Templates;
+use crate::flow::{has_fixed_host, is_unencrypted};
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -92,15 +92,24 @@ pub fn check(checker: &mut Checker<'_>) {
     schemas(checker);
 }
 
-/// Warns of a tool that sends secrets to a host which a run can choose, since it needs the server's settings to name
-/// the host.
+/// Warns of a tool that sends secrets to a host which a run can choose, or unencrypted, since it needs the server's
+/// settings to name the host.
 fn hosts(checker: &mut Checker<'_>, sends_secrets: &BTreeSet<String>) {
     for (name, tool) in &checker.flow.tools {
         let ToolKind::Http(http) = &tool.kind else { continue };
-        if sends_secrets.contains(&pointer(["tools", name])) && !has_fixed_host(&http.url) {
+        if !sends_secrets.contains(&pointer(["tools", name])) {
+            continue;
+        }
+        let place = pointer(["tools", name, "http", "url"]);
+        if !has_fixed_host(&http.url) {
             let message = "the host of this url depends on what is filled in: secrets are sent there only where the \
                            server's settings bind them to that host";
-            checker.warn(&pointer(["tools", name, "http", "url"]), message);
+            checker.warn(&place, message);
+        }
+        if is_unencrypted(&http.url) {
+            let message = "this tool sends a secret, which is not sent unencrypted: use https, or have the server's \
+                           settings allow the host ([tools] allowed_hosts)";
+            checker.warn(&place, message);
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use shared::definition::{Alternative, Choice, TemplateText, as_read};
+use shared::definition::{Alternative, HumanOption, TemplateText, as_read};
 
 use super::Checker;
 
 /// Checks the alternatives of a human node or a gate, together with the options there: ids must not be empty or occur
 /// twice, and no two texts may read the same. Texts that are templates are checked when they are rendered.
-pub fn alternatives(checker: &mut Checker<'_>, base: &str, alternatives: &[Alternative], options: &[Choice]) {
+pub fn alternatives(checker: &mut Checker<'_>, base: &str, alternatives: &[Alternative], options: &[HumanOption]) {
     let mut ids: BTreeSet<&str> = options.iter().map(|option| option.id.as_str()).collect();
     let mut texts: BTreeSet<String> = options.iter().map(|option| as_read(&option.text())).collect();
     for (index, choice) in alternatives.iter().map(Alternative::choice).enumerate() {

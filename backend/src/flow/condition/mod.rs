@@ -67,7 +67,6 @@ pub struct Conditions {
     conditions: HashMap<String, Condition>,
 }
 
-/// A compiled condition.
 #[derive(Debug)]
 struct Condition {
     /// The condition as it was written.

@@ -20,6 +20,7 @@ use shared::request::Request;
 use super::Scope;
 use super::condition::Conditions;
 use super::pattern::{BadPattern, Pattern, Work};
+use crate::mask::Mask;
 
 use search::{SEARCHING, Search};
 use text_values::Texts;
@@ -132,11 +133,13 @@ impl GuardrailRules {
         self.0.iter().any(|rule| matches!(rule.check, Check::Program(_)))
     }
 
-    /// Applies the guardrails. `scope` has the values that conditions see in addition to the matter.
+    /// Applies the guardrails. `secrets` finds the values of the server's secrets. `scope` has the values that conditions
+    /// see in addition to the matter.
     pub fn look(
         &self,
         matter: &Matter<'_>,
         conditions: &Conditions,
+        secrets: &Mask,
         scope: &Scope,
         answered: Answered<'_>,
     ) -> GuardrailVerdict {
@@ -149,7 +152,7 @@ impl GuardrailRules {
                 // A redacted request is rendered and checked again, so the program is asked then.
                 Check::Program(_) if verdict.redacted.is_some() && matter.request.is_some() => continue,
                 Check::Program(webhook) => (rule.ask(webhook, matter, values, answered).into_iter().collect(), None),
-                _ => rule.search(matter, values, &work),
+                _ => rule.search(matter, values, secrets, &work),
             };
             verdict.findings.extend(findings);
             verdict.redacted = redacted.or(verdict.redacted);
@@ -267,9 +270,15 @@ impl Rule {
 
     /// Searches the texts: those of an action together, those of edits and outputs key by key. If the search runs out
     /// of work, the matter is blocked.
-    fn search(&self, matter: &Matter<'_>, values: &JsonMap, work: &RefCell<Work>) -> (Vec<Finding>, Option<JsonMap>) {
+    fn search(
+        &self,
+        matter: &Matter<'_>,
+        values: &JsonMap,
+        secrets: &Mask,
+        work: &RefCell<Work>,
+    ) -> (Vec<Finding>, Option<JsonMap>) {
         let effect = self.effect(matter.subject);
-        let search = Search::new(&self.check, work);
+        let search = Search::new(&self.check, secrets, work);
         let first = |texts: &Texts<'_>| texts.0.iter().find_map(|text| search.found(text));
         let cut_short = |key: Option<&str>| {
             let reason = search.is_cut_short()?;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::{Check, code_safety, pii, secrets};
 use crate::flow::pattern::{Scratch, Work, WorkExhausted};
+use crate::mask::Mask;
 
 /// The work that all patterns may take for one matter, in steps: enough to read 128 MiB once.
 pub(super) const SEARCHING: u64 = 16 * 1024 * 1024;
@@ -12,6 +13,7 @@ pub(super) const SEARCHING: u64 = 16 * 1024 * 1024;
 /// The search of one guardrail in several texts.
 pub(super) struct Search<'r> {
     check: &'r Check,
+    mask: &'r Mask,
     scratch: RefCell<Option<Scratch>>,
     work: &'r RefCell<Work>,
     is_spent: Cell<bool>,
@@ -19,8 +21,8 @@ pub(super) struct Search<'r> {
 
 impl<'r> Search<'r> {
     /// Creates a search that takes from this work.
-    pub fn new(check: &'r Check, work: &'r RefCell<Work>) -> Self {
-        Self { check, scratch: RefCell::default(), work, is_spent: Cell::default() }
+    pub fn new(check: &'r Check, mask: &'r Mask, work: &'r RefCell<Work>) -> Self {
+        Self { check, mask, scratch: RefCell::default(), work, is_spent: Cell::default() }
     }
 
     /// Returns a reason if the search ran out of work, so that findings may be missing.
@@ -39,7 +41,7 @@ impl<'r> Search<'r> {
         match self.check {
             Check::Code => code_safety::find(text).map(str::to_owned),
             Check::Personal => first(pii::find(text)),
-            Check::Secrets => first(secrets::find(text)),
+            Check::Secrets => first(secrets::find(text, self.mask)),
             Check::Pattern(pattern) => {
                 let is_match = self.within_work(|scratch, work| {
                     pattern.is_match(scratch.get_or_insert_with(|| pattern.scratch()), text, work)
@@ -55,7 +57,7 @@ impl<'r> Search<'r> {
         let places = |found: Vec<(Range<usize>, &str)>| found.into_iter().map(|(range, _)| range).collect();
         match self.check {
             Check::Personal => places(pii::find(text)),
-            Check::Secrets => places(secrets::find(text)),
+            Check::Secrets => places(secrets::find(text, self.mask)),
             Check::Pattern(pattern) => self.within_work(|scratch, work| {
                 pattern.find_all(scratch.get_or_insert_with(|| pattern.scratch()), text, work)
             }),

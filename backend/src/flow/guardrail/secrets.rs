@@ -1,10 +1,12 @@
-//! `secrets`: private keys, and API keys of large providers, by their format. The server's own secrets never get into a
-//! run: they are masked in results of tools and answers of models.
+//! `secrets`: the values of the server's own secrets, private keys, and API keys of large providers by their format. In
+//! results of tools and answers of models, the server's own secrets are masked anyway; people may type them.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
+
+use crate::mask::Mask;
 
 static KEY: LazyLock<Regex> = LazyLock::new(|| {
     let formats = [
@@ -32,14 +34,19 @@ static PEM: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Returns the ranges of such secrets in a text, with their kind.
-pub fn find(text: &str) -> Vec<(Range<usize>, &'static str)> {
+pub fn find(text: &str, own: &Mask) -> Vec<(Range<usize>, &'static str)> {
+    let own = own.spans(text).into_iter().map(|range| (range, "a secret of this server"));
     let of = |pattern: &'static Regex, what| pattern.find_iter(text).map(move |found| (found.range(), what));
-    of(&PEM, "a private key").chain(of(&KEY, "a key of a provider")).collect()
+    own.chain(of(&PEM, "a private key")).chain(of(&KEY, "a key of a provider")).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use crate::mask::Mask;
+
+    fn find(text: &str) -> Vec<(std::ops::Range<usize>, &'static str)> {
+        super::find(text, &Mask::default())
+    }
 
     #[test]
     fn keys_are_found_by_their_format() {

@@ -1,11 +1,14 @@
 //! Guardrails as written in flows: their findings and order, and what is refused when a flow is saved.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::definition::GuardrailScope;
 
 use super::{GuardrailVerdict, Matter, action};
-use crate::flow::{Compiled, Scope, check};
+use crate::flow::{Compiled, Environment, Scope, check};
+use crate::mask::Mask;
 
 fn flow(guardrails: &str) -> Compiled {
     let source = format!("id: f\n{guardrails}\nnodes: {{ a: {{ set: {{ x: 1 }} }} }}\n");
@@ -15,13 +18,42 @@ fn flow(guardrails: &str) -> Compiled {
 }
 
 fn look(guardrails: &str, subject: GuardrailScope, values: &Value) -> GuardrailVerdict {
+    look_with(&flow(guardrails), subject, values)
+}
+
+fn look_with(flow: &Compiled, subject: GuardrailScope, values: &Value) -> GuardrailVerdict {
     let values = values.as_object().cloned().unwrap_or_default();
     let kind = if subject == GuardrailScope::Actions { "tool" } else { "output" };
     let matter =
         Matter { id: String::new(), subject, action: action(kind, "shell", Some("clerk")), values, request: None };
     let scope =
         || Scope(JsonMap::from_iter([("run".to_owned(), json!({ "flow": "f" })), ("context".to_owned(), json!({}))]));
-    flow(guardrails).look(&matter, scope, &|_| None)
+    flow.look(&matter, scope, &|_| None)
+}
+
+#[test]
+fn the_server_s_own_secrets_are_found_in_any_form() {
+    let environment =
+        Environment { secrets: Arc::new(Mask::new(["s3cr3t/value", "4815162342"])), ..Default::default() };
+    let environment = Arc::new(environment);
+    let seen = |guardrails: &str, subject, values: &Value| {
+        look_with(&flow(guardrails).with_environment(Arc::clone(&environment)), subject, values)
+    };
+    for values in [
+        json!({ "note": "Use s3cr3t/value." }),
+        json!({ "url": "https://x/?key=s3cr3t%2Fvalue" }),
+        json!({ "deep": [{ "body": "{\"key\": \"s3cr3t\\/value\"}" }] }),
+        json!({ "pin": 4_815_162_342_u64 }),
+    ] {
+        let actions = seen("guardrails: [secrets]", GuardrailScope::Actions, &values);
+        assert_eq!(found(&actions), ["secrets block -"], "{values}");
+        assert!(actions.findings[0].reason.contains("a secret of this server"), "{actions:?}");
+        assert!(blocks(&seen("guardrails: [secrets]", GuardrailScope::Edits, &values)), "{values}");
+        assert!(!blocks(&look("guardrails: [secrets]", GuardrailScope::Edits, &values)), "a server without it");
+    }
+    let redacts = "guardrails: [{ name: secrets, effect: redact }]";
+    let verdict = seen(redacts, GuardrailScope::Outputs, &json!({ "note": "Use s3cr3t/value." }));
+    assert_eq!(verdict.redacted.map(Value::Object), Some(json!({ "note": "Use [redacted]." })));
 }
 
 /// Formats each finding as `guardrail effect key`.

@@ -130,6 +130,23 @@ fn a_tool_of_an_mcp_server_that_the_settings_do_not_name_draws_a_warning() {
 }
 
 #[test]
+fn a_tool_that_would_send_a_secret_unencrypted_or_where_a_run_says_draws_a_warning() {
+    let found = |url: &str| {
+        let http = format!("{{ url: \"{url}\", headers: {{ key: '{{{{ secret.KEY }}}}' }} }}");
+        let source =
+            format!("id: f\ntools:\n  pay:\n    http: {http}\nnodes: {{ a: {{ tool: pay, arguments: {{}} }} }}\n");
+        let checked = check(&source);
+        assert_eq!(checked.errors, [], "{source}");
+        let at_url = checked.warnings.into_iter().filter(|warning| warning.path == "/tools/pay/http/url");
+        at_url.map(|warning| warning.message).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(found("https://pay.example/{{ arguments.id }}"), "");
+    assert_eq!(found("http://localhost:8080/"), "");
+    assert!(found("http://pay.example/").contains("use https"));
+    assert!(found("https:/{{ arguments.host }}/").contains("depends on what is filled in"));
+}
+
+#[test]
 fn a_handler_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     let human = |rest: &str| format!("id: f\n\nnodes:\n  a: {{ human: {{ prompt: hi, {rest} }} }}\n");
     let yes = "handlers: [{ auto: approve }], options: [{ id: yes, label: Yes }]";

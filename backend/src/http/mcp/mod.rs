@@ -26,9 +26,8 @@ use super::problem::Result;
 use super::{AppState, Caller, body};
 use crate::json;
 use api_client::ApiClient;
-use server::Server;
+use server::McpEndpoint;
 
-/// The path of the server.
 pub(super) const PATH: &str = "/mcp";
 
 /// Returns the documentation of the endpoint for OpenAPI.
@@ -48,7 +47,7 @@ async fn serve(api: Router, caller: Caller, request: Request) -> Result<Response
     let bytes = body::read(&parts.headers, body).await?;
     json::check(&bytes)?;
     let server =
-        Server::new(ApiClient::new(api, &parts, &caller.state.edge.public_origins), caller.principal().clone());
+        McpEndpoint::new(ApiClient::new(api, &parts, &caller.state.edge.public_origins), caller.principal().clone());
     // The layers around the router check `Host` and `Origin`, and the body has been read within its limit.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)

@@ -50,7 +50,6 @@ impl QuestionResult {
     }
 }
 
-/// A page of flows.
 #[derive(Serialize)]
 pub(super) struct FlowsResult {
     flows: Vec<FlowResult>,

@@ -23,7 +23,7 @@ use shared::time::Span;
 
 use super::api_client::ApiClient;
 use super::results::{self, FlowsResult, QuestionResult, RunResult};
-use super::tools::{self, CancelRun, GetRun, ListFlows, Tool, WaitForReview, WithdrawReview};
+use super::tools::{self, CancelRun, GetRun, ListFlows, McpTool, WaitForReview, WithdrawReview};
 
 /// How long a tool waits for an answer by default.
 const WAIT: Duration = Duration::from_secs(45);
@@ -36,12 +36,12 @@ const INSTRUCTIONS: &str = "Countersign asks people and returns their decisions.
 
 /// The server for one request of one caller.
 #[derive(Clone)]
-pub(super) struct Server {
+pub(super) struct McpEndpoint {
     api: ApiClient,
     caller: Principal,
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpEndpoint {
     fn get_info(&self) -> ServerConfig {
         let own = Implementation::new("countersign", env!("CARGO_PKG_VERSION")).with_title("Countersign");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
@@ -82,44 +82,44 @@ impl ServerHandler for Server {
     }
 }
 
-impl Server {
+impl McpEndpoint {
     pub fn new(api: ApiClient, caller: Principal) -> Self {
         Self { api, caller }
     }
 
-    async fn call(&self, tool: Tool, arguments: JsonMap) -> Result<Value, Box<Problem>> {
+    async fn call(&self, tool: McpTool, arguments: JsonMap) -> Result<Value, Box<Problem>> {
         match tool {
-            Tool::Ask(kind) => self.ask(kind, arguments).await,
-            Tool::WaitForReview => {
+            McpTool::Ask(kind) => self.ask(kind, arguments).await,
+            McpTool::WaitForReview => {
                 let WaitForReview { review_id, wait } = read(arguments)?;
                 let review = self.review(review_id, checked(wait, WAIT)?).await?;
                 self.question(review)
             }
-            Tool::WithdrawReview => {
+            McpTool::WithdrawReview => {
                 let WithdrawReview { review_id, reason } = read(arguments)?;
                 let path = format!("/api/v1/reviews/{review_id}/withdraw");
                 let decided: Decided = self.api.post(&path, None, &json!({ "reason": reason })).await?;
                 self.question(decided.review)
             }
-            Tool::ListFlows => {
+            McpTool::ListFlows => {
                 let ListFlows { cursor } = read(arguments)?;
                 let cursor = cursor.map(|cursor| ("cursor", cursor));
                 let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(cursor).finish();
                 let page: Page<FlowVersion> = self.api.get(&format!("/api/v1/flows?{query}")).await?;
                 value(&FlowsResult::from(page))
             }
-            Tool::StartRun => {
+            McpTool::StartRun => {
                 let mut arguments = arguments;
                 let key: Option<String> = take(&mut arguments, "idempotency_key")?;
                 self.run(self.api.post("/api/v1/runs", key.as_deref(), &arguments).await?).await
             }
-            Tool::GetRun => {
+            McpTool::GetRun => {
                 let GetRun { run_id, wait } = read(arguments)?;
                 let wait = checked(wait, Duration::ZERO)?.as_millis();
                 let wait = if wait == 0 { String::new() } else { format!("?wait={wait}ms") };
                 self.run(self.api.get(&format!("/api/v1/runs/{run_id}{wait}")).await?).await
             }
-            Tool::CancelRun => {
+            McpTool::CancelRun => {
                 let CancelRun { run_id, reason } = read(arguments)?;
                 let path = format!("/api/v1/runs/{run_id}/cancel");
                 self.run(self.api.post(&path, None, &json!({ "reason": reason })).await?).await
@@ -179,7 +179,6 @@ impl Server {
     }
 }
 
-/// Reads the arguments of a tool.
 fn read<T: DeserializeOwned>(arguments: JsonMap) -> Result<T, Box<Problem>> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| Problem::invalid("", error.to_string()).into())
 }

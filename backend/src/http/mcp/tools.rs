@@ -17,10 +17,9 @@ use strum::{IntoStaticStr, VariantArray as _};
 
 use crate::engine;
 
-/// A tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-pub(super) enum Tool {
+pub(super) enum McpTool {
     /// Asks people a question, and waits for the answer.
     Ask(AskedKind),
     WaitForReview,
@@ -84,11 +83,17 @@ pub(super) struct CancelRun {
 pub(super) const NOT_ARGUMENTS: [&str; 2] = ["kind", "callback_url"];
 
 /// All tools, in the order in which they are listed, with their descriptions.
-static TOOLS: LazyLock<Vec<(Tool, Description)>> = LazyLock::new(|| {
+static TOOLS: LazyLock<Vec<(McpTool, Description)>> = LazyLock::new(|| {
     let asks = AskedKind::VARIANTS.iter().copied();
-    let others =
-        [Tool::WaitForReview, Tool::WithdrawReview, Tool::ListFlows, Tool::StartRun, Tool::GetRun, Tool::CancelRun];
-    asks.map(Tool::Ask).chain(others).map(|tool| (tool, tool.description())).collect()
+    let others = [
+        McpTool::WaitForReview,
+        McpTool::WithdrawReview,
+        McpTool::ListFlows,
+        McpTool::StartRun,
+        McpTool::GetRun,
+        McpTool::CancelRun,
+    ];
+    asks.map(McpTool::Ask).chain(others).map(|tool| (tool, tool.description())).collect()
 });
 
 /// Returns the descriptions of the tools that the caller may use.
@@ -96,12 +101,11 @@ pub(super) fn offered(caller: &Principal) -> Vec<Description> {
     TOOLS.iter().filter(|(tool, _)| tool.is_allowed(caller)).map(|(_, description)| description.clone()).collect()
 }
 
-/// Returns the tool with this name.
-pub(super) fn named(name: &str) -> Option<&'static (Tool, Description)> {
+pub(super) fn named(name: &str) -> Option<&'static (McpTool, Description)> {
     TOOLS.iter().find(|(_, description)| description.name == name)
 }
 
-impl Tool {
+impl McpTool {
     fn is_allowed(self, caller: &Principal) -> bool {
         let act = match self {
             Self::Ask(_) | Self::WaitForReview | Self::WithdrawReview => Act::Ask,
@@ -139,7 +143,8 @@ impl Tool {
         match self {
             Self::Ask(AskedKind::Approval) => {
                 "Ask people for approval before you do something that matters or cannot be undone. Do it only if the \
-                 answer says `approved: true`, and exactly as described."
+                 answer says `approved: true`, and exactly as described. If the answer says `approved: false` with an \
+                 `alternative`, do that one of your alternatives instead."
             }
             Self::Ask(AskedKind::Clarification) => {
                 "Ask a person a question that you cannot answer yourself, with options to choose from if you can."
@@ -304,7 +309,7 @@ mod tests {
         assert!(bytes < 16 * 1024, "{bytes} bytes");
         let every = schema_of::<NewReview>()["properties"].take();
         for (tool, description) in TOOLS.iter() {
-            let Tool::Ask(kind) = tool else { continue };
+            let McpTool::Ask(kind) = tool else { continue };
             let own = engine::ask_parameters(kind.builtin()).unwrap()["properties"].take();
             for name in description.input_schema["properties"].as_object().unwrap().keys() {
                 let of_this_endpoint = matches!(name.as_str(), "wait" | "idempotency_key");

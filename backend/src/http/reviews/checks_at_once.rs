@@ -5,20 +5,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use shared::error::{Code, Problem};
+use shared::error::Problem;
 use shared::id::ReviewId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use crate::problem::too_many;
 use crate::rate_limit::LimitHolder;
 
-/// The most concurrent checks.
 const ALL: usize = 16;
 /// The most concurrent checks of one person, and of all their tokens.
 const EACH: usize = 2;
-/// The `Retry-After` of refused checks, in seconds.
-const TRY_AGAIN: u64 = 1;
 
-/// The running checks.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct ChecksAtOnce {
     free: Arc<Semaphore>,
@@ -59,7 +56,7 @@ impl ChecksAtOnce {
             let _ = replace.send(());
             Some(permit)
         } else if places.len() >= EACH {
-            return Err(busy(format!("{EACH} checks of yours are being made already")));
+            return Err(too_many(format!("{EACH} checks of yours are being made already")));
         } else {
             Arc::clone(&self.free).try_acquire_owned().ok()
         };
@@ -67,7 +64,7 @@ impl ChecksAtOnce {
             if places.is_empty() {
                 by_holder.remove(&holder);
             }
-            return Err(busy(format!("{ALL} checks are being made already")));
+            return Err(too_many(format!("{ALL} checks are being made already")));
         };
         let (replace, replaced) = oneshot::channel();
         places.push(Place { review, permit, replace });
@@ -80,7 +77,7 @@ impl RunningCheck {
     pub async fn replaced(&mut self) -> Problem {
         // While `self` exists, the slot is only removed for a newer check.
         let _ = (&mut self.replaced).await;
-        busy("a newer check of this review took the place of this one".to_owned())
+        too_many("a newer check of this review took the place of this one")
     }
 }
 
@@ -97,12 +94,9 @@ impl Drop for RunningCheck {
     }
 }
 
-fn busy(why: String) -> Problem {
-    Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) }.detail(why)
-}
-
 #[cfg(test)]
 mod tests {
+    use shared::error::Code;
     use uuid::Uuid;
 
     use super::*;

@@ -10,13 +10,14 @@ pub(super) use self::list::wrong_filter;
 
 use axum::Json;
 use axum::extract::FromRequestParts;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use shared::access::{Act, Principal};
 use shared::api::{Decided, NewComment, Reason};
 use shared::decision::{DecisionRequest, Via};
 use shared::deputy::Delegate;
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
+use shared::reassignment::Reassign;
 use shared::review::{Checked, Review};
 use shared::time::Span;
 
@@ -24,16 +25,15 @@ use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params};
 use super::inputs::{Inputs, OperationInput};
 use super::problem::{Result, unexpected};
-use super::wait::{Awaited, Wait};
+use super::wait::{Wait, WaitTarget};
 use super::{AppState, Caller, Write};
 use crate::engine::{Input, Refusal};
 use crate::problem::of_refusal;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use checks_at_once::ChecksAtOnce;
-pub(super) use view::Views;
+pub(super) use view::RecordedViews;
 
-/// The route of one review.
 pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 
 /// The query of `GET /api/v1/reviews/{id}`, which returns a review to those who may see it.
@@ -42,7 +42,8 @@ pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 struct Look {
     /// How long to wait for the end of the review.
     wait: Option<Span>,
-    /// Whether the person is shown the review, which is recorded once for each revision; default: true.
+    /// Whether the person is shown the review, which is recorded once for each revision; default: true. `HEAD` shows
+    /// nothing, and a link on another site, which a person may follow without meaning to, records nothing.
     view: Option<bool>,
     /// The revision that the person has been shown; `409` if the review has another one by now. Default: the returned
     /// one. Not with `view=false`.
@@ -68,6 +69,8 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews/{id}/release", OperationDoc::new("Release a claim").answer::<Decided>(), release);
     let delegate = OperationDoc::new("Delegate a review to someone else").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/delegate", delegate, self::delegate);
+    let reassign = OperationDoc::new("Reassign a review to another person or role").answer::<Decided>();
+    api.post("/api/v1/reviews/{id}/reassign", reassign, self::reassign);
     let comment = OperationDoc::new("Comment on a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
     let withdraw = OperationDoc::new("Withdraw a review; it counts as rejected").answer::<Decided>();
@@ -75,6 +78,7 @@ pub(super) fn mount(api: &mut Api) {
 }
 
 async fn get(
+    method: Method,
     caller: Caller,
     headers: HeaderMap,
     Id(id): Id<ReviewId>,
@@ -83,13 +87,13 @@ async fn get(
     if view == Some(false) && viewed.is_some() {
         return Err(Problem::invalid("/viewed", "not with `view=false`, which records nothing").into());
     }
-    let wait = Wait::begin(&caller, Awaited::Review(id), wait)?;
+    let wait = Wait::begin(&caller, WaitTarget::Review(id), wait)?;
     let mut review = visible(&caller, id).await?;
     if let Some(viewed) = viewed.filter(|viewed| *viewed != review.revision) {
         let problem = of_refusal(Refusal::RevisionChanged(Box::new(review)), Some(caller.principal()));
         return Err(problem.detail(format!("it is not at revision {viewed}, so no view was recorded")).into());
     }
-    if view != Some(false) {
+    if view != Some(false) && view::shows(&caller, &method, &headers) {
         view::record(&caller, &review).await;
     }
     let person = caller.principal().username.clone();
@@ -163,6 +167,11 @@ async fn release(write: ReviewWrite, OptionalJson(body): OptionalJson<EmptyBody>
 async fn delegate(write: ReviewWrite, body: body::Json<Delegate>) -> Result<Json<Decided>> {
     let to = body.value.to;
     write.commit(body.digest, |review, by, via| Input::Delegate { review, by, via, to, person: None }).await
+}
+
+async fn reassign(write: ReviewWrite, body: body::Json<Reassign>) -> Result<Json<Decided>> {
+    let Reassign { from, to, reason } = body.value;
+    write.commit(body.digest, |review, by, via| Input::Reassign { review, by, via, from, to, reason }).await
 }
 
 async fn comment(write: ReviewWrite, body: body::Json<NewComment>) -> Result<Json<Decided>> {

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use axum::http::{HeaderMap, Method};
 use parking_lot::Mutex;
 use shared::access::{Act, access};
 use shared::id::ReviewId;
@@ -22,9 +23,9 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The views that this process has recorded recently: the person or their tokens, the review and its revision.
 #[derive(Debug, Default)]
-pub(in crate::http) struct Views(Mutex<HashSet<(LimitHolder, ReviewId, u32)>>);
+pub(in crate::http) struct RecordedViews(Mutex<HashSet<(LimitHolder, ReviewId, u32)>>);
 
-impl Views {
+impl RecordedViews {
     /// Remembers a view, and returns whether it was not remembered before.
     fn is_first_look(&self, look: (LimitHolder, ReviewId, u32)) -> bool {
         let mut looks = self.0.lock();
@@ -38,6 +39,14 @@ impl Views {
     fn forget(&self, look: &(LimitHolder, ReviewId, u32)) {
         self.0.lock().remove(look);
     }
+}
+
+/// Whether the response to this request shows the caller a review. `HEAD`, which handlers of `GET` answer too, has no
+/// body. Browsers send the cookie of a session with a link on another site, so what such a link opens says nothing about
+/// its person.
+pub(super) fn shows(caller: &Caller, method: &Method, headers: &HeaderMap) -> bool {
+    let is_foreign = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    method == Method::GET && (caller.principal().token || !is_foreign)
 }
 
 /// Records that a person who may decide a pending review, or a token of theirs, has opened it, as it was read for them.

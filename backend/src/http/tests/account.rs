@@ -12,7 +12,7 @@ use super::{Client, PASSWORD, Received, Site};
 use crate::auth::{LoginPolicy, RequiredFor, code_at, demo_users, login_link};
 
 /// Sends a login from an address, with cookies.
-async fn enter(site: &Site, address: &str, cookies: &str, body: &Value) -> Received {
+pub(super) async fn enter(site: &Site, address: &str, cookies: &str, body: &Value) -> Received {
     let mut request = Request::builder()
         .method("POST")
         .uri("/api/v1/session")
@@ -32,7 +32,7 @@ fn password(username: &str, password: &str) -> Value {
 }
 
 /// Returns a cookie that a response set, in the form `name=value` in which a browser sends it back.
-fn cookie(answer: &Received, name: &str) -> String {
+pub(super) fn cookie(answer: &Received, name: &str) -> String {
     let cookies = answer.headers.get_all(header::SET_COOKIE).iter().map(|cookie| cookie.to_str().unwrap());
     let cookie = cookies.into_iter().find(|cookie| cookie.starts_with(name)).expect("the cookie is set");
     cookie.split(';').next().unwrap().to_owned()
@@ -250,7 +250,7 @@ async fn a_session_alone_does_not_set_up_a_second_factor() {
     let tom = Client { site: &site, cookie: Some(cookie(&entered, "countersign_session")) };
     tom.post("/api/v1/me/totp", &json!({})).await.expect(201);
     clock.advance(Duration::from_mins(11));
-    assert_eq!(tom.post("/api/v1/me/totp", &json!({})).await.code(403), "forbidden");
+    assert_eq!(tom.post("/api/v1/me/totp", &json!({})).await.code(403), "confirmation_required");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Tests of delegated reviews, and of deputies.
+//! Tests of delegated and reassigned reviews, and of deputies.
 
 use std::time::Duration;
 
@@ -76,6 +76,36 @@ async fn a_review_is_handed_to_somebody_who_decides_it_and_both_stand_in_the_rec
     let audit = site.login("admin").await.get(&audit).await.expect(200);
     let entry = &audit["items"][0];
     assert_eq!((&entry["actor"], &entry["data"]["change"]), (&json!("lea"), &json!("delegated")));
+}
+
+#[tokio::test]
+async fn a_review_that_an_admin_reassigns_is_lost_to_who_had_it_and_decided_by_who_gets_it() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/contract", FLOW).await.expect(200);
+    let lea = site.join("lea", &["reviewer", "legal"]).await;
+    let tom = site.join("tom", &["editor"]).await;
+    let admin = site.login("admin").await;
+    let (review, path) = launch(&dev).await;
+    let path_to = format!("{path}/reassign");
+    let request = json!({ "to": { "user": "tom" }, "reason": "Lea is on leave" });
+    assert_eq!(dev.post(&path_to, &request).await.code(403), "forbidden");
+    assert_eq!(tom.post(&path_to, &request).await.code(404), "not_found");
+    admin.post(&path_to, &json!({ "to": { "user": "tom" } })).await.expect(422);
+    let refused = admin.post(&path_to, &json!({ "to": { "user": "dev" }, "reason": "x" })).await.expect(422);
+    assert_eq!(refused["errors"][0]["path"], "/to", "who started the run may not decide it");
+
+    let key = [("Idempotency-Key", "once")];
+    let given = admin.post_with(&path_to, &request, &key).await.expect(200);
+    assert_eq!(admin.post_with(&path_to, &request, &key).await.expect(200), given);
+    let expected = json!({ "by": "admin", "at": given["review"]["reassignments"][0]["at"], "from": [{ "role": "legal" }],
+        "to": { "user": "tom" }, "reason": "Lea is on leave" });
+    assert_eq!(given["review"]["reassignments"], json!([expected]));
+    assert_eq!((assigned(&lea).await, assigned(&tom).await, assigned(&admin).await), (0, 1, 0));
+    assert_eq!(lea.get(&path).await.code(404), "not_found");
+    assert_eq!(admin.post(&format!("{path}/decisions"), &sign(&review)).await.code(403), "forbidden");
+    tom.post(&format!("{path}/decisions"), &sign(&review)).await.expect(200);
+    assert_eq!(admin.post(&path_to, &request).await.code(409), "review_resolved");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use crate::store::tests::support::on_both;
 
 on_both! {
     an_agent_is_told_the_newest_feedback_on_it_in_later_runs,
+    retracted_feedback_is_told_to_no_agent_any_more,
 }
 
 const FLOW: &str = "
@@ -55,9 +56,13 @@ async fn an_agent_is_told_the_newest_feedback_on_it_in_later_runs(site: World) {
         dev.post(&format!("/api/v1/runs/{first}/feedback"), &said(content, importance)).await.expect(201);
     }
     let second = launch(&dev).await;
-    let expected = "Be kind.\n\nWhat people said of your earlier work, the newest first:\n\
-         - guidance (style, importance 3 of 5): Use no jokes.\n- guidance (style, importance 5 of 5): Say thanks.";
-    assert_eq!(told(&site.store, &second).await, expected);
+    let expected = told(&site.store, &second).await;
+    let lines: Vec<_> = expected.lines().collect();
+    assert!(
+        lines[0] == "Be kind." && lines[3].contains("Use no jokes.") && lines[4].contains("Say thanks."),
+        "{lines:?}"
+    );
+    assert_eq!(lines.len(), 5);
     // A run keeps the feedback that it got: neither further feedback nor a restart changes the prompt.
     dev.post(&format!("/api/v1/runs/{second}/feedback"), &said("Never mind.", 2)).await.expect(201);
     assert_eq!(told(&site.store, &first).await, "Be kind.");
@@ -79,6 +84,29 @@ async fn an_agent_is_told_the_newest_feedback_on_it_in_later_runs(site: World) {
     let page = dev.get("/api/v1/feedback?limit=3").await.expect(200);
     let cursor = page["next_cursor"].as_str().unwrap();
     assert_eq!(contents(&format!("limit=3&cursor={cursor}")).await, ["Be brief."]);
+}
+
+async fn retracted_feedback_is_told_to_no_agent_any_more(site: World) {
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/letters", AT_ONCE).await.expect(200);
+    let run = launch(&dev).await;
+    let give = async |content: &str| {
+        let given = dev.post(&format!("/api/v1/runs/{run}/feedback"), &said(content, 3)).await.expect(201);
+        format!("/api/v1/feedback/{}", given["id"].as_str().unwrap())
+    };
+    let (kept, wrong) = (give("Be brief.").await, give("Be rude.").await);
+    let tom = site.join("tom", &["reviewer"]).await;
+    tom.delete(&wrong).await.code(404);
+    dev.delete(&wrong).await.expect(204);
+    dev.delete(&wrong).await.code(404);
+    let told = told(&site.store, &launch(&dev).await).await;
+    assert!(told.contains("Be brief.") && !told.contains("Be rude."), "{told}");
+    assert_eq!(dev.get("/api/v1/feedback").await.expect(200)["items"].as_array().unwrap().len(), 1);
+    let admin = site.login("admin").await;
+    let audit = admin.get("/api/v1/audit?kind=feedback.retracted").await.expect(200);
+    assert_eq!((audit["items"].as_array().unwrap().len(), &audit["items"][0]["actor"]), (1, &json!("dev")));
+    assert!(wrong.ends_with(audit["items"][0]["data"]["feedback"].as_str().unwrap()));
+    admin.delete(&kept).await.expect(204);
 }
 
 #[tokio::test]

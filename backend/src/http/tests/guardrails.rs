@@ -101,6 +101,12 @@ async fn a_veto_is_told_beforehand_and_stands_on_the_record() {
     assert!(of_edits.clone().all(|entry| entry["data"]["review"] == asked["id"] && entry["review_id"] == asked["id"]));
     let refused = of_edits.clone().find(|entry| entry["data"]["effect"] == "block").unwrap();
     assert_eq!((&refused["actor"], refused.to_string().contains("falcon")), (&json!("ana"), false));
+    let review = asked["id"].as_str().unwrap();
+    for filter in [format!("run={}", run.rsplit('/').next().unwrap()), format!("review={review}")] {
+        let found = admin.get(&format!("/api/v1/audit?kind=guardrail.fired&{filter}")).await.expect(200);
+        let mut found_by = found["items"].as_array().unwrap().iter().map(|entry| &entry["cursor"]);
+        assert!(found_by.any(|cursor| *cursor == refused["cursor"]), "{filter}: {found}");
+    }
 }
 
 /// A program that takes an hour to answer, by a manual clock.

@@ -23,6 +23,7 @@ mod slack;
 mod slack_reactions;
 mod statistics;
 mod story;
+mod token_life;
 mod unreadable;
 mod views;
 mod votes;
@@ -45,7 +46,7 @@ use crate::clock::{SharedClock, SystemClock};
 use crate::flow::Reach;
 use crate::notify::NotificationService;
 use crate::store::testing::{Database, ManualClock};
-use crate::store::{Options, Store};
+use crate::store::{Store, StoreOptions};
 
 const PASSWORD: &str = "correct horse";
 
@@ -118,7 +119,7 @@ impl Site {
     async fn with(database: Database, clock: SharedClock, edge: Edge) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (key, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
-        let options = Options { readers: 2, row_keys: Some(key.row_keys()), ..database.options(clock.clone()) };
+        let options = StoreOptions { readers: 2, row_keys: Some(key.row_keys()), ..database.options(clock.clone()) };
         let store = Store::open(options).await.unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());

@@ -210,13 +210,15 @@ async fn everybody_chooses_what_they_are_told_and_nobody_takes_anothers_name_in_
     let site = Site::new().await;
     let (ana, tom) = (site.join("ana", &["reviewer"]).await, site.join("tom", &["reviewer"]).await);
     let path = "/api/v1/notifications";
-    assert_eq!(ana.get(path).await.expect(200), json!({ "rules": [], "available": [] }));
+    assert_eq!(ana.get(path).await.expect(200), json!({ "available": [] }), "nothing is chosen");
     let rules = json!([{ "channel": "email", "events": ["review.requested"], "after": "10m", "severities": ["high"] }]);
     let chosen = json!({ "rules": rules, "slack_user_id": "U1", "email": "ana@desk.example" });
     assert_eq!(ana.put(path, &chosen).await.code(403), "forbidden", "nothing proves that U1 is ana");
     site.in_slack("ana", "U1").await;
     assert_eq!(ana.put(path, &chosen).await.expect(200)["rules"], rules);
     assert_eq!(ana.get(path).await.expect(200)["slack_user_id"], "U1");
+    assert_eq!(tom.put(path, &json!({ "rules": [] })).await.expect(200)["rules"], json!([]), "none is a choice too");
+    assert_eq!(tom.put(path, &json!({})).await.expect(200), json!({ "available": [] }), "and can be taken back");
     assert_eq!(tom.get(&format!("{path}?user=ana")).await.code(403), "forbidden");
     let admin = site.login("admin").await;
     assert_eq!(admin.get(&format!("{path}?user=ana")).await.expect(200)["email"], "ana@desk.example");

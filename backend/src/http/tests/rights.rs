@@ -85,6 +85,62 @@ async fn a_token_has_nothing_of_its_makers_but_by_a_role() {
 }
 
 #[tokio::test]
+async fn a_token_that_only_asks_has_its_questions_and_nothing_else() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    let saved = dev.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    let run = dev.post("/api/v1/runs", &json!({ "flow": "ask", "input": {} })).await.expect(201);
+    let run = format!("/api/v1/runs/{}", run["id"].as_str().unwrap());
+    let reviews = dev.get(&format!("{run}/reviews")).await.expect(200);
+    let of_run = format!("/api/v1/reviews/{}", reviews["items"][0]["id"].as_str().unwrap());
+    let agent = program(&dev, &["asker"]).await;
+    for (method, path, status) in [
+        ("GET", run.clone(), 404),
+        ("POST", format!("{run}/cancel"), 404),
+        ("GET", of_run.clone(), 404),
+        ("POST", format!("{of_run}/withdraw"), 404),
+        ("GET", "/api/v1/flows".to_owned(), 403),
+        ("GET", "/api/v1/flows/ask".to_owned(), 403),
+        ("GET", "/api/v1/statistics".to_owned(), 403),
+        ("GET", "/api/v1/reviewers".to_owned(), 403),
+        ("GET", "/api/v1/tokens".to_owned(), 403),
+    ] {
+        agent.call(method, &path, None, "").await.expect(status);
+    }
+    let launch = json!({ "flow": "ask", "input": {} });
+    assert_eq!(agent.call("POST", "/api/v1/runs", Some(&launch), "").await.code(403), "forbidden");
+    assert_eq!(dev.get("/api/v1/flows/ask").await.expect(200)["version"], saved["version"]);
+
+    let options = json!([{ "id": "yes", "label": "Yes" }, { "id": "no", "label": "No" }]);
+    let question = json!({ "kind": "clarification", "question": "May I?", "options": options });
+    let asked = agent.call("POST", "/api/v1/reviews", Some(&question), "").await.expect(201);
+    let path = format!("/api/v1/reviews/{}", asked["id"].as_str().unwrap());
+    agent.call("GET", &path, None, "").await.expect(200);
+    for list in ["/api/v1/reviews", "/api/v1/reviews?requested_by=me", "/api/v1/reviews?status=pending&requested_by=me"]
+    {
+        let listed = agent.call("GET", list, None, "").await.expect(200);
+        let ids: Vec<_> = listed["items"].as_array().unwrap().iter().map(|review| review["id"].clone()).collect();
+        assert_eq!(ids, [asked["id"].clone()], "{list}");
+    }
+    agent.call("POST", &format!("{path}/comments"), Some(&json!({ "text": "Please." })), "").await.expect(200);
+    agent.call("POST", &format!("{path}/withdraw"), None, "").await.expect(200);
+    // It cannot ask itself.
+    let itself = json!({ "kind": "clarification", "question": "May I?", "options": options,
+        "reviewers": { "roles": ["asker"] } });
+    let asked = agent.call("POST", "/api/v1/reviews", Some(&itself), "").await.expect(201);
+    let verdict = json!({ "type": "choose", "option": "yes" });
+    let decision = json!({ "revision": asked["revision"], "digest": asked["digest"], "verdict": verdict });
+    let path = format!("/api/v1/reviews/{}/decisions", asked["id"].as_str().unwrap());
+    agent.call("POST", &path, Some(&decision), "").await.expect(403);
+    // Who has the role has no more than that, and passes it on to their programs.
+    let bot = site.join("bot", &["asker"]).await;
+    bot.post("/api/v1/reviews", &question).await.expect(201);
+    program(&bot, &["asker"]).await;
+    let more = json!({ "name": "ci", "roles": ["developer"] });
+    assert_eq!(bot.post("/api/v1/tokens", &more).await.expect(422)["errors"][0]["path"], "/roles/0");
+}
+
+#[tokio::test]
 async fn who_has_lost_a_role_is_not_given_the_old_answer() {
     let site = Site::new().await;
     let dev = site.join("dev", &["developer"]).await;
@@ -138,6 +194,13 @@ async fn who_opened_a_review_is_for_the_audit_and_for_themselves() {
     );
     ana.get(&format!("/api/v1/reviews/{review}?viewed=1&view=false")).await.expect(422);
     assert_eq!(views(ana.get("/api/v1/log?limit=200").await.expect(200)), 0);
+    // Nor is anything shown without a body, or by a link on another site.
+    let path = format!("/api/v1/reviews/{review}");
+    let head = ana.request("HEAD", &path).body(Body::empty()).unwrap();
+    assert_eq!(site.send(head).await.status, 200);
+    let link = ana.request("GET", &path).header("sec-fetch-site", "cross-site").body(Body::empty()).unwrap();
+    site.send(link).await.expect(200);
+    assert_eq!(views(ana.get("/api/v1/log?limit=200").await.expect(200)), 0);
     ana.get(&format!("/api/v1/reviews/{review}?viewed=1")).await.expect(200);
     let admin = site.login("admin").await;
     for (client, seen) in [(&ana, 1), (&tom, 0), (&dev, 0), (&admin, 1)] {
@@ -162,4 +225,43 @@ async fn what_a_token_reads_is_not_what_its_person_has_seen() {
     let log = ana.get("/api/v1/log?limit=200").await.expect(200);
     let views = log["items"].as_array().unwrap().iter().filter(|entry| entry["kind"] == "review.viewed");
     assert_eq!(views.map(|entry| &entry["data"]["token"]).collect::<Vec<_>>(), [&json!(true), &Value::Null]);
+}
+
+#[tokio::test]
+async fn the_record_tells_what_a_program_did_with_a_token_from_what_its_person_did() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    dev.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    dev.post("/api/v1/runs", &json!({ "flow": "ask", "input": {} })).await.expect(201);
+    let shown = ana.get("/api/v1/reviews").await.expect(200)["items"][0].clone();
+    let path = format!("/api/v1/reviews/{}", shown["id"].as_str().unwrap());
+    let program = program(&ana, &["reviewer"]).await;
+    let token = ana.get("/api/v1/tokens").await.expect(200)["items"][0]["id"].clone();
+    let comment = json!({ "text": "Fine." });
+    ana.post(&format!("{path}/comments"), &comment).await.expect(200);
+    program.call("POST", &format!("{path}/comments"), Some(&comment), "").await.expect(200);
+    program.call("POST", &format!("{path}/claim"), None, "").await.expect(200);
+    let verdict = json!({ "type": "choose", "option": shown["options"][0]["id"] });
+    let decision = json!({ "revision": shown["revision"], "digest": shown["digest"], "verdict": verdict });
+    let forged = json!({ "revision": 1, "digest": shown["digest"], "verdict": verdict, "token": null });
+    let decisions = format!("{path}/decisions");
+    program.call("POST", &decisions, Some(&forged), "").await.expect(422);
+    let decided = program.call("POST", &decisions, Some(&decision), "").await.expect(200);
+    let review = &decided["review"];
+    assert_eq!((&review["decisions"][0]["token"], &review["resolution"]["token"]), (&token, &token));
+    assert_eq!((&review["comments"][0]["token"], &review["comments"][1]["token"]), (&Value::Null, &token));
+
+    let admin = site.login("admin").await;
+    let tokens = async |query: &str| {
+        let found = admin.get(&format!("/api/v1/audit?actor=ana{query}")).await.expect(200);
+        let mut tokens: Vec<_> =
+            found["items"].as_array().unwrap().iter().map(|entry| entry["token"].clone()).collect();
+        tokens.reverse();
+        tokens
+    };
+    assert_eq!(tokens("&act=comment").await, [Value::Null, token.clone()]);
+    assert_eq!(tokens("&act=claim,decision").await, [token.clone(), token.clone()]);
+    let search = format!("&act=claim&q={}", token.as_str().unwrap());
+    assert_eq!(tokens(&search).await, std::slice::from_ref(&token), "its id finds what it did");
 }

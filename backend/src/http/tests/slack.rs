@@ -12,7 +12,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::{Client, Edge, Received, Site as World, Site, edge};
 use crate::auth::RequiredFor;
-use crate::notify::{NotificationSecrets, Notifier, NotifierHandle, Options};
+use crate::notify::{NotificationSecrets, Notifier, NotifierHandle, NotifierOptions};
 use crate::rate_limit::{Budgets, WriteLimits};
 use crate::store::tests::support::on_both;
 
@@ -45,7 +45,7 @@ async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, Notifi
     let variables = [("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"), ("COUNTERSIGN_SLACK_SIGNING_SECRET", SIGNING_SECRET)];
     let secrets = NotificationSecrets::from_env(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let url = "https://desk.example".to_owned();
-    let options = Options::new(site.store.clone(), site.clock.clone(), settings, secrets, url);
+    let options = NotifierOptions::new(site.store.clone(), site.clock.clone(), settings, secrets, url);
     let notifier = Notifier::run(options).await.unwrap();
     site.tell(notifier.notifications(), edge);
     (site, slack, notifier)

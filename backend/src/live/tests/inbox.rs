@@ -42,7 +42,7 @@ impl Heard {
 
 async fn world() -> (World, HubHandle) {
     let world = World::sqlite().await;
-    let options = Options::new(world.store.clone(), world.clock.clone(), Streams::default());
+    let options = HubOptions::new(world.store.clone(), world.clock.clone(), Streams::default());
     let hub = Hub::run(options).await.expect("a hub");
     (world, hub)
 }

@@ -14,7 +14,7 @@ use crate::token_stream::Chunk;
 /// Starts a hub with this limit of replays, over a log with entries.
 async fn hub(world: &World, max_replay: usize, streams: &Streams) -> HubHandle {
     let clock = world.clock.clone();
-    let options = Options { max_replay, ..Options::new(world.store.clone(), clock, streams.clone()) };
+    let options = HubOptions { max_replay, ..HubOptions::new(world.store.clone(), clock, streams.clone()) };
     Hub::run(options).await.expect("a hub")
 }
 
@@ -99,7 +99,7 @@ async fn a_replay_goes_on_while_text_streams() {
 async fn a_replay_that_is_ahead_of_the_tail_hears_nothing_twice() {
     let world = World::sqlite().await;
     let other = world.another().await;
-    let tail = Tail::at_end(Options::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
+    let tail = Tail::at_end(HubOptions::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
     let mut tail = tail.expect("the log can be read");
     let (hub, _listening) = (tail.handle(), tail.handle().listen());
     // The first run is in this server's cache; of the second, it knows only what is in the database.

@@ -13,7 +13,7 @@ use crate::token_stream::Chunk;
 async fn server(store: &Store, world: &World) -> (HubHandle, Streams) {
     let streams = Streams::default();
     store.relay(streams.clone());
-    let options = Options::new(store.clone(), world.clock.clone(), streams.clone());
+    let options = HubOptions::new(store.clone(), world.clock.clone(), streams.clone());
     (Hub::run(options).await.expect("a hub"), streams)
 }
 

@@ -14,7 +14,7 @@ on_both! {
 }
 
 async fn only_rows_of_no_run_are_a_reason_to_read_without_listeners(world: World) {
-    let tail = Tail::at_end(Options::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
+    let tail = Tail::at_end(HubOptions::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
     let mut tail = tail.expect("the log can be read");
     let hub = tail.handle();
     let beside_runs = || world.store.commits().borrow().beside_runs;
@@ -49,7 +49,7 @@ async fn a_review_that_cannot_be_read_does_not_stop_the_tail(world: World) {
     // The first row may come from a later version. Of the second, not even a replacement can be made.
     for columns in ["kind = 'poll', severity = 'dire'", "requested_by = '?'"] {
         let review = world.launched_review("hello").await;
-        let tail = Tail::at_end(Options::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
+        let tail = Tail::at_end(HubOptions::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
         let mut tail = tail.expect("the log can be read");
         let hub = tail.handle();
         let _listening = hub.listen();

@@ -5,6 +5,7 @@ use shared::notification::Occasion;
 use shared::review::Review;
 use shared::time::Timestamp;
 
+use super::super::comments::NewComments;
 use super::super::email::MailItem;
 use super::super::message;
 use super::content::parts;
@@ -13,6 +14,8 @@ use super::text::{context, escaped, header, open_button, section};
 
 /// The largest number of reviews that one message lists.
 const MAX_LISTED: usize = 20;
+/// The longest excerpt of a comment, in characters.
+const MAX_COMMENT: usize = 500;
 
 /// A message in Slack: a short text, and the blocks that the channel shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +69,17 @@ pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, no
         buttons.iter().enumerate().map(|(index, button)| button.element(index, review, link)).collect();
     elements.push(open_button(link));
     blocks.push(actions(&elements));
+    SlackMessage::new(&headline, link, blocks)
+}
+
+/// Comments on a pending review, without buttons that decide.
+pub(in super::super) fn comments(comments: &NewComments<'_>, review: &Review, link: &str) -> SlackMessage {
+    let headline = format!("{}: {}", message::verb(Some(Occasion::Commented), review), message::title(review));
+    let quotation = message::quoted(&comments.newest.text, MAX_COMMENT);
+    let mut blocks = vec![header(&headline), context(&message::origin(review)), context(&comments.line())];
+    blocks.push(section(&quotation.text));
+    blocks.extend(quotation.left_out.map(|left_out| context(&left_out)));
+    blocks.push(actions(&[open_button(link)]));
     SlackMessage::new(&headline, link, blocks)
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use shared::id::DeliveryId;
 use shared::time::Timestamp;
 
-pub(super) use blocks::{SlackMessage, digest, open, over, passed_on, words};
+pub(super) use blocks::{SlackMessage, comments, digest, open, over, passed_on, words};
 pub use button::{ButtonPress, Interaction};
 pub use reaction::{Reaction, ShownReview, SlackEvent};
 
@@ -53,7 +53,6 @@ pub(super) struct Receipt {
     pub ts: String,
 }
 
-/// A message that was posted.
 pub(super) struct Posted {
     pub receipt: Receipt,
     /// Whether it has all of its blocks, and not only the headline and the link.

@@ -4,25 +4,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::json;
+use shared::access::Principal;
 use shared::api::UserPatch;
 use shared::decision::Via;
+use shared::id::{RunId, TokenId};
 use shared::notification::{Channel, DeliveryQuery, DeliveryStatus, Notifications, Occasion, Rule};
+use shared::reassignment::Assignee;
 use shared::time::Span;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{eventually, settings, start};
 use crate::clock::Clock as _;
-use crate::engine::Input;
+use crate::engine::{Carrier, Input};
 use crate::notify::tests::choose;
 use crate::store::CommitFollower as _;
-use crate::store::tests::support::{World, actor, decide, on_both, person};
-use crate::store::{Change, Operation, Resume, UserChange};
+use crate::store::tests::support::{World, actor, decide, on_both, on_review, person};
+use crate::store::{Actor, Change, Operation, Resume, UserChange};
 
 on_both! {
     who_may_decide_is_written_to_after_a_while_if_it_is_still_pending,
     a_flood_of_reviews_is_one_mail,
     a_review_that_changes_hands_is_announced_to_whoever_gets_it,
+    the_rules_of_the_settings_are_for_those_who_chose_none,
+    a_conversation_is_one_mail_to_each_who_takes_part_and_the_next_after_a_pause,
+    a_person_hears_what_their_own_agent_asks,
     only_a_refusal_of_the_address_is_final,
 }
 
@@ -112,7 +119,7 @@ async fn speak(mut stream: TcpStream, mails: Arc<Mutex<Vec<String>>>, refusals: 
 
 fn by_mail(address: &str, events: &[Occasion], after: Option<Span>) -> Notifications {
     let rule = Rule { channel: Channel::Email, events: events.to_vec(), after, severities: Vec::new() };
-    Notifications { rules: vec![rule], email: Some(address.to_owned()), ..Notifications::default() }
+    Notifications { rules: Some(vec![rule]), email: Some(address.to_owned()), ..Notifications::default() }
 }
 
 async fn listed(world: &World, status: DeliveryStatus) -> Vec<shared::notification::Delivery> {
@@ -212,6 +219,126 @@ async fn a_review_that_changes_hands_is_announced_to_whoever_gets_it(world: Worl
     world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(lost)))).await.expect("tom has lost the role");
     world.store.commit(change(None, Input::Recount)).await.expect("recounted");
     assert_eq!(announced().await, ["ana", "tom"], "and nobody else");
+    let (by, to) = (person("boss"), Assignee::User("eva".parse().expect("a name")));
+    let reason = "ana is away".to_owned();
+    let reassign = Input::Reassign { review: review.id, by, via: Via::Human, from: None, to, reason };
+    world.store.commit(change(Some("boss"), reassign)).await.expect("reassigned");
+    assert_eq!(announced().await, ["ana", "eva", "tom"]);
+}
+
+async fn the_rules_of_the_settings_are_for_those_who_chose_none(world: World) {
+    let post = Post::start().await;
+    let rules = "[default]\nrules = [{ channel = \"email\", events = [\"review.requested\"], after = \"10m\" }]";
+    let mut feeder = super::feeder(&world, &settings(&format!("{}\n{rules}", post.toml()))).await;
+    let addressed = async |name: &str, slack_user_id: Option<&str>| {
+        let (email, slack_user_id) = (Some(format!("{name}@desk.example")), slack_user_id.map(str::to_owned));
+        let patch = UserPatch { email, slack_user_id, ..UserPatch::default() };
+        let change = UserChange { username: name.parse().expect("a name"), patch, password_hash: None };
+        world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(change)))).await.expect("addressed");
+    };
+    // Each of them may decide: nothing is known of eva but her address, ana is also known in Slack, tom wants nothing,
+    // and kim has no address.
+    for name in ["eva", "kim"] {
+        world.add_user(name, &["reviewer"]).await;
+    }
+    addressed("eva", None).await;
+    addressed("ana", Some("U024BE7LH")).await;
+    addressed("tom", None).await;
+    choose(&world, "tom", Notifications { rules: Some(Vec::new()), ..Notifications::default() }).await.expect("chosen");
+    world.launched_review("one").await;
+    let mut announced = async || {
+        while matches!(feeder.advance().await.expect("reads"), Resume::Now) {}
+        let waiting = listed(&world, DeliveryStatus::Waiting).await;
+        let mut targets: Vec<_> = waiting.into_iter().map(|delivery| delivery.target).collect();
+        targets.sort();
+        targets
+    };
+    assert_eq!(announced().await, ["ana", "eva"]);
+    // Tom goes back to them.
+    choose(&world, "tom", Notifications::default()).await.expect("chosen");
+    world.launched_review("two").await;
+    assert_eq!(announced().await, ["ana", "ana", "eva", "eva", "tom"]);
+}
+
+async fn a_conversation_is_one_mail_to_each_who_takes_part_and_the_next_after_a_pause(world: World) {
+    let post = Post::start().await;
+    world.add_user("eva", &["reviewer"]).await;
+    for name in ["ana", "tom", "dev", "eva"] {
+        choose(&world, name, by_mail(&format!("{name}@desk.example"), &[Occasion::Commented], None))
+            .await
+            .expect("chosen");
+    }
+    let settings = settings(&post.toml());
+    let mut feeder = super::feeder(&world, &settings).await;
+    let review = world.launched_review("talked about").await;
+    let comment = async |name: &str, text: &str| {
+        let input = Input::Comment { review: review.id, by: person(name), via: Via::Human, text: text.to_owned() };
+        world.store.commit(on_review(review.id, name, input)).await.expect("it is commented on");
+    };
+    // No server sends meanwhile.
+    for (name, text) in [("tom", "one"), ("ana", "two"), ("tom", "three"), ("ana", "four"), ("ana", "five\n--\nsix")] {
+        comment(name, text).await;
+    }
+    while matches!(feeder.advance().await.expect("reads"), Resume::Now) {}
+    drop(feeder);
+    let to = |name: &str| {
+        let envelope = format!("RCPT TO:<{name}@desk.example>");
+        post.mails().into_iter().filter(|mail| mail.contains(&envelope)).collect::<Vec<_>>()
+    };
+    let notifier = start(&world, &settings).await;
+    let waits = async || listed(&world, DeliveryStatus::Waiting).await.len();
+    eventually(&world, "all are told", async || (waits().await == 0).then_some(())).await;
+    let (to_dev, to_tom) = (to("dev"), to("tom"));
+    assert_eq!((to_dev.len(), to_tom.len(), post.mails().len()), (1, 1, 2), "{:?}", post.mails());
+    assert!(
+        to_dev[0].contains("Subject: Comment: ") && to_dev[0].contains("\n5 comments, the newest by ana:\n"),
+        "{to_dev:?}"
+    );
+    assert!(to_dev[0].contains("\n> five\n> --\n> six\n"), "it cannot pass for the rest of the mail: {to_dev:?}");
+    assert!(to_tom[0].contains("\n3 comments, the newest by ana:\n"), "{to_tom:?}");
+    let dropped = listed(&world, DeliveryStatus::Dropped).await.pop().expect("ana knows what she has answered");
+    assert_eq!((dropped.target.as_str(), dropped.error.as_deref()), ("ana", Some("this person has answered")));
+
+    comment("tom", "seven").await;
+    comment("tom", "eight").await;
+    eventually(&world, "ana is told at once", async || (!to("ana").is_empty()).then_some(())).await;
+    eventually(&world, "dev is told later", async || {
+        let waiting = listed(&world, DeliveryStatus::Waiting).await;
+        let to_dev: Vec<_> = waiting.iter().filter(|delivery| delivery.target == "dev").collect();
+        (to_dev.len() == 2 && to_dev.iter().any(|delivery| delivery.attempts > 0)).then_some(())
+    })
+    .await;
+    assert_eq!(to("dev").len(), 1);
+    // PostgreSQL uses its own clock.
+    if world.database.url.starts_with("sqlite") {
+        world.clock.advance(Duration::from_mins(10));
+        let to_dev =
+            eventually(&world, "the next one", async || Some(to("dev")).filter(|mails| mails.len() == 2)).await;
+        assert!(to_dev[1].contains("\n2 comments, the newest by tom:\n> eight\n"), "{to_dev:?}");
+        eventually(&world, "none is left", async || (waits().await == 0).then_some(())).await;
+        assert_eq!(to("dev").len(), 2);
+    }
+    notifier.shutdown().await;
+    assert!(to("eva").is_empty(), "she only could decide");
+}
+
+async fn a_person_hears_what_their_own_agent_asks(world: World) {
+    let post = Post::start().await;
+    world.add_user("eva", &["developer", "reviewer"]).await;
+    let mut feeder = super::feeder(&world, &settings(&post.toml())).await;
+    choose(&world, "eva", by_mail("eva@desk.example", &[Occasion::Requested], None)).await.expect("chosen");
+    let eva = Principal { roles: ["developer", "reviewer"].map(str::to_owned).into(), ..person("eva") };
+    let token = TokenId(uuid::Uuid::from_u128(7));
+    let agent = Principal { token: true, token_id: Some(token), ..eva.clone() };
+    let asked =
+        serde_json::from_value(json!({ "kind": "clarification", "question": "Which one?" })).expect("a question");
+    for (number, (by, announced)) in (1..).zip([(eva, 0), (agent, 1)]) {
+        let (run, question) = (RunId(uuid::Uuid::from_u128(number)), Box::new(Carrier::of(&asked).expect("it fits")));
+        let operation = Operation::Ask { run, question };
+        world.store.commit(Change { by: Some(Actor::of(by)), key: None, operation }).await.expect("asked");
+        while matches!(feeder.advance().await.expect("reads"), Resume::Now) {}
+        assert_eq!(listed(&world, DeliveryStatus::Waiting).await.len(), announced);
+    }
 }
 
 async fn only_a_refusal_of_the_address_is_final(world: World) {

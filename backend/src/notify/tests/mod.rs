@@ -11,7 +11,7 @@ use shared::notification::Notifications;
 use tokio::sync::watch;
 
 use super::feed::Feeder;
-use super::{NotificationSecrets, NotificationSettings, Notifier, NotifierHandle, Options, Outlets};
+use super::{NotificationSecrets, NotificationSettings, Notifier, NotifierHandle, NotifierOptions, Outlets};
 use crate::clock::SharedClock;
 use crate::store::tests::support::{World, actor};
 use crate::store::{Change, ChosenNotifications, CommitError, Committed, Operation, Store};
@@ -35,10 +35,10 @@ fn secrets() -> NotificationSecrets {
     NotificationSecrets::from_env(variables.map(|(name, value)| (name.to_owned(), value)))
 }
 
-fn options(world: &World, store: &Store, settings: &NotificationSettings) -> Options {
+fn options(world: &World, store: &Store, settings: &NotificationSettings) -> NotifierOptions {
     let clock: SharedClock = world.clock.clone();
-    let options = Options::new(store.clone(), clock, settings.clone(), secrets(), URL.to_owned());
-    Options { first_wait: Duration::from_millis(20), ..options }
+    let options = NotifierOptions::new(store.clone(), clock, settings.clone(), secrets(), URL.to_owned());
+    NotifierOptions { first_wait: Duration::from_millis(20), ..options }
 }
 
 async fn start(world: &World, settings: &NotificationSettings) -> NotifierHandle {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
+use shared::decision::Via;
 use shared::log::EntryKind;
 use shared::notification::{DeliveryQuery, DeliveryStatus};
 use wiremock::matchers::path;
@@ -12,10 +13,11 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::super::failure::MAX_FAILURES;
 use super::super::feed::Feeder;
-use super::super::plan::{Notice, to_programs};
+use super::super::plan::{Announcement, to_programs};
 use super::{NEXT_SECRET, Outlets, SECRET, URL, eventually, feeder, secrets, settings, start};
+use crate::engine::Input;
 use crate::standard_webhooks;
-use crate::store::tests::support::{World, decide, on_both};
+use crate::store::tests::support::{World, decide, on_both, on_review, person};
 use crate::store::{Change, CommitFollower as _, DeliveryLane, NewFlow, Operation, Resume};
 
 on_both! {
@@ -23,6 +25,7 @@ on_both! {
     what_was_to_be_told_before_a_crash_is_told_once_after_it,
     of_two_servers_one_makes_deliveries_until_it_ends,
     a_program_hears_of_a_review_when_it_is_escalated_to_its_role,
+    a_program_hears_of_comments_under_a_name_of_their_own,
     a_message_that_nobody_will_take_is_given_up_visibly,
     a_message_that_ends_every_server_is_given_up_unsent,
 }
@@ -62,7 +65,7 @@ async fn a_program_hears_of_a_review_when_it_is_escalated_to_its_role(world: Wor
         let entries = world.told(kind).await;
         let deliveries = entries.iter().filter(|entry| entry.event.kind == kind).filter_map(|entry| {
             let (occasion, review, _) = entry.event.announces()?;
-            let notice = Notice { entry, before: &entry.cursor, occasion, review: &review, only: None };
+            let notice = Announcement { entry, before: &entry.cursor, occasion, review: &review, only: None };
             Some(to_programs(&notice, &outlets).len())
         });
         deliveries.sum::<usize>()
@@ -72,6 +75,23 @@ async fn a_program_hears_of_a_review_when_it_is_escalated_to_its_role(world: Wor
     {
         assert_eq!((told(kind, "reviewer").await, told(kind, "lead").await), (reviewer, lead), "{kind}");
     }
+}
+
+async fn a_program_hears_of_comments_under_a_name_of_their_own(world: World) {
+    let receiver = MockServer::start().await;
+    Mock::given(path("/hook")).respond_with(ResponseTemplate::new(204)).mount(&receiver).await;
+    let notifier = start(&world, &settings(&toml(&receiver, "events = [\"review.commented\"]"))).await;
+    let review = world.launched_review("hello").await;
+    let claim = Input::Claim { review: review.id, by: person("tom"), via: Via::Human };
+    world.store.commit(on_review(review.id, "tom", claim)).await.expect("claimed");
+    let input = Input::Comment { review: review.id, by: person("tom"), via: Via::Human, text: "Why?".to_owned() };
+    world.store.commit(on_review(review.id, "tom", input)).await.expect("it is commented on");
+    let told = eventually(&world, "it is told", async || requests(&receiver).await.pop()).await;
+    let (_, body) = verified(&told, SECRET);
+    assert_eq!((&body["type"], &body["data"]["actor"]), (&"review.commented".into(), &"tom".into()));
+    assert_eq!(body["data"]["review"]["comments"][0]["text"], "Why?");
+    notifier.shutdown().await;
+    assert_eq!(requests(&receiver).await.len(), 1, "and of no other change");
 }
 
 async fn requests(receiver: &MockServer) -> Vec<Request> {

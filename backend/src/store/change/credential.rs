@@ -47,10 +47,28 @@ pub struct Credential {
     pub created_at: Timestamp,
     /// When it expires. `None`: never.
     pub expires_at: Option<Timestamp>,
-    /// When a session was last used, accurate to a few minutes.
+    /// When a session or token was last used, accurate to a few minutes.
     pub last_used_at: Option<Timestamp>,
     /// The client that started a session; otherwise `None`.
     pub client: Option<SessionClient>,
+    /// When its owner last confirmed a session with their password, since the login.
+    pub confirmed_at: Option<Timestamp>,
+}
+
+impl Credential {
+    /// When its owner last proved who they are: by logging in, or by confirming the session.
+    pub fn proven_at(&self) -> Timestamp {
+        self.confirmed_at.unwrap_or(self.created_at)
+    }
+}
+
+/// A use of a session or token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CredentialUse {
+    /// The time of the use.
+    pub at: Timestamp,
+    /// The new end of a session, which every use extends. `None` for a token.
+    pub until: Option<Timestamp>,
 }
 
 /// A session, token or link to add.

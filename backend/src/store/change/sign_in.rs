@@ -123,6 +123,8 @@ pub struct PasswordChange {
     pub to: String,
     /// The SHA-256 of the secret of the session that remains; all others end.
     pub keep: [u8; 32],
+    /// Whether the person's tokens end too.
+    pub end_tokens: bool,
 }
 
 impl std::fmt::Debug for PasswordChange {

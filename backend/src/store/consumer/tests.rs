@@ -16,6 +16,8 @@ const LEASE: Duration = Duration::from_secs(30);
 on_both! {
     what_a_running_job_holds_is_not_claimed_again,
     leases_that_may_have_ended_are_renewed_before_anything_is_claimed,
+    a_renewal_that_gets_no_answer_ends_in_time_for_the_next_one,
+    a_server_that_starts_after_an_outage_lets_others_renew_their_leases_first,
     after_an_outage_others_may_renew_their_leases_before_anything_is_claimed,
     a_row_with_a_new_attempt_is_claimed_while_the_job_of_the_last_one_runs,
     the_end_of_a_job_is_a_reason_to_look_only_if_the_last_look_found_no_room_for_all,
@@ -25,6 +27,7 @@ on_both! {
 struct Busy {
     store: Store,
     terms: LeaseTerms,
+    room: Option<Room>,
 }
 
 impl Consumer for Busy {
@@ -42,7 +45,7 @@ impl Consumer for Busy {
     }
 
     fn room(&self, _: &Jobs<()>) -> Option<Room> {
-        Some(ROOM)
+        self.room
     }
 
     async fn claim(&self, room: Room, held: &[Lease]) -> Result<Vec<Claimed>, Error> {
@@ -67,7 +70,7 @@ async fn with_ended_lease(world: &World, heartbeat: Duration) -> (Arc<Busy>, Job
     world.launched_review("hello").await;
     let (owner, poll, grace) = ("busy".to_owned(), Duration::from_secs(5), Duration::ZERO);
     let terms = LeaseTerms { owner, lease: LEASE, heartbeat, poll, grace };
-    let (busy, mut jobs) = (Arc::new(Busy { store: world.store.clone(), terms }), Jobs::new());
+    let (busy, mut jobs) = (Arc::new(Busy { store: world.store.clone(), terms, room: Some(ROOM) }), Jobs::new());
     end_leases(world).await;
     fill(&busy, &mut jobs).await.expect("claims");
     assert_eq!(jobs.count(), 1);
@@ -93,8 +96,47 @@ async fn what_a_running_job_holds_is_not_claimed_again(world: World) {
 
 async fn leases_that_may_have_ended_are_renewed_before_anything_is_claimed(world: World) {
     let (busy, mut jobs) = with_ended_lease(&world, Duration::ZERO).await;
-    fill(&busy, &mut jobs).await.expect("claims");
-    assert_eq!(world.store.claim("other", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
+    let full = Arc::new(Busy { store: world.store.clone(), terms: busy.terms.clone(), room: None });
+    for consumer in [busy, full] {
+        end_leases(&world).await;
+        fill(&consumer, &mut jobs).await.expect("claims");
+        assert_eq!(world.store.claim("other", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
+    }
+}
+
+/// Its first try must be over soon enough for another, before other servers claim.
+async fn a_renewal_that_gets_no_answer_ends_in_time_for_the_next_one(world: World) {
+    if !world.store.inner.db.is_postgres() {
+        return;
+    }
+    let (busy, jobs) = with_ended_lease(&world, Duration::from_secs(5)).await;
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
+    conn.execute(Sql::new("LOCK TABLE tasks IN ACCESS EXCLUSIVE MODE")).await.expect("locks");
+    let begun = Instant::now();
+    world.store.renew(WorkTable::Tasks, "busy", &jobs.leases(), LEASE).await.expect_err("gets no answer");
+    assert!(begun.elapsed() + AFTER_ERROR < busy.terms.heartbeat, "{:?}", begun.elapsed());
+    conn.rollback().await.expect("unlocks");
+    assert_eq!(
+        world.store.renew(WorkTable::Tasks, "busy", &jobs.leases(), LEASE).await.expect("renews"),
+        jobs.leases()
+    );
+}
+
+async fn a_server_that_starts_after_an_outage_lets_others_renew_their_leases_first(world: World) {
+    let (busy, jobs) = with_ended_lease(&world, Duration::from_secs(5)).await;
+    let start = async || {
+        let mut new = Jobs::new();
+        fill(&busy, &mut new).await.expect("starts");
+        (new.count(), new.claims_from > Instant::now())
+    };
+    // Only one server uses SQLite, and no lease of another one can come back.
+    let waits = world.store.inner.db.is_postgres();
+    assert_eq!(start().await, (usize::from(!waits), waits), "all leases have ended");
+    if waits {
+        world.store.renew(WorkTable::Tasks, "busy", &jobs.leases(), LEASE).await.expect("renews");
+        world.launched_review("another").await;
+        assert!(!start().await.1, "somebody holds a lease");
+    }
 }
 
 /// Another server may hold the result of a call that it could not commit.
@@ -107,7 +149,7 @@ async fn after_an_outage_others_may_renew_their_leases_before_anything_is_claime
     end_leases(&world).await;
 
     let outage = LEASE.saturating_sub(busy.terms.heartbeat) + Duration::from_secs(1);
-    jobs.answered = Instant::now().checked_sub(outage).expect("a time");
+    jobs.answered = Instant::now().checked_sub(outage);
     let Filled { wait, .. } = fill(&busy, &mut jobs).await.expect("waits");
     assert!(wait.is_some_and(|wait| wait <= busy.terms.heartbeat), "{wait:?}");
     assert_eq!(jobs.count(), 1, "nothing was claimed");
@@ -189,7 +231,7 @@ async fn the_end_of_a_job_is_a_reason_to_look_only_if_the_last_look_found_no_roo
         end_leases(&world).await;
         let (owner, poll, grace) = ("counts".to_owned(), Duration::from_hours(1), Duration::ZERO);
         let terms = LeaseTerms { owner, lease: LEASE, heartbeat: Duration::from_hours(1), poll, grace };
-        let busy = Busy { store: world.store.clone(), terms };
+        let busy = Busy { store: world.store.clone(), terms, room: None };
         let consumer = Arc::new(Counting { busy, looks: AtomicU32::new(0), ends: Semaphore::new(0), slots });
         let (changed, stop) = (watch::Sender::new(()), CancellationToken::new());
         let work = tokio::spawn(consume(Arc::clone(&consumer), changed.subscribe(), stop.clone()));

@@ -103,7 +103,6 @@ pub(super) fn redacted(
     documents
 }
 
-/// Whether any string in a value contains a text.
 fn contains(value: &Value, text: &str) -> bool {
     match value {
         Value::String(whole) => whole.contains(text),

@@ -20,10 +20,8 @@ const FAR_BEHIND: i64 = 2000;
 /// The number of keys that one statement looks up.
 const CHUNK: usize = 64;
 
-/// An index of the words of reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum WordIndex {
-    /// The words of pending reviews.
     Pending,
     /// The words of reviews that are over.
     Past,
@@ -120,7 +118,6 @@ impl Conn {
         self.put_review_words(words).await
     }
 
-    /// Reads the words of the reviews of these runs.
     pub(super) async fn words_of_reviews(&mut self, runs: &BTreeSet<RunId>) -> Result<Vec<ReviewWords>, Error> {
         let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
         let mut found = Vec::new();

@@ -12,7 +12,6 @@ use super::facts::{Became, Facts};
 /// The largest number of groups. There are only more if someone makes them up.
 const MAX_COUNTED: usize = 10_000;
 
-/// A review to count.
 pub(super) struct CountedReview {
     pub asked: Timestamp,
     pub flow: Option<FlowId>,

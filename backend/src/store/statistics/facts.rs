@@ -53,7 +53,6 @@ pub(in crate::store) struct Facts {
     pub(super) judge: Option<JudgeFigures>,
 }
 
-/// The column with the facts of a review.
 pub(in crate::store) fn column_of(review: &Review) -> Result<String, Error> {
     serde_json::to_string(&Facts::of(review)).map_err(|error| Error::Stored(error.to_string()))
 }
@@ -97,9 +96,15 @@ fn millis(length: std::time::Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether people decided when they were asked. A grant does not count, since it was given before.
+/// Whether people decided when they were asked. A grant does not count, since it was given before, nor does a program
+/// with a token. People at a terminal use a token too.
 fn is_by_people(resolution: &Resolution) -> bool {
-    resolution.status == ReviewStatus::Resolved && matches!(resolution.via, Via::Human | Via::Slack | Via::Cli)
+    let by_person = match resolution.via {
+        Via::Human => resolution.token.is_none(),
+        Via::Slack | Via::Cli => true,
+        Via::Timeout | Via::Auto | Via::Judge | Via::Webhook | Via::Run => false,
+    };
+    resolution.status == ReviewStatus::Resolved && by_person
 }
 
 fn became(review: &Review) -> Became {

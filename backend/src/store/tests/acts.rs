@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use shared::api::AuditQuery;
 use shared::decision::{DecisionRequest, Via};
 use shared::log::Entry;
+use shared::reassignment::Assignee;
 use shared::review::Review;
 
 use super::support::{World, decide, decided, on_both, on_review, person};
@@ -59,6 +60,12 @@ async fn each_act_is_found_by_its_name(world: World) {
         world.store.commit(on_review(review.id, "tom", input)).await.expect("done");
     }
     decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decided");
+    let given = world.launched_review("given").await;
+    let to = Assignee::User(tom().username);
+    let reassign =
+        Input::Reassign { review: given.id, by: person("boss"), via, from: None, to, reason: "away".to_owned() };
+    world.store.commit(on_review(given.id, "boss", reassign)).await.expect("reassigned");
+    decided(world.store.commit(decide(&given, "tom", "yes")).await).expect("decided");
     let taken_back = world.launched_review("two").await;
     let withdraw = Input::Withdraw { review: taken_back.id, by: person("dev"), via, reason: None };
     world.store.commit(on_review(taken_back.id, "dev", withdraw)).await.expect("withdrawn");
@@ -74,10 +81,11 @@ async fn each_act_is_found_by_its_name(world: World) {
         ("claim", &[("tom", "claim"), ("tom", "release")][..]),
         ("comment", &[("tom", "comment")]),
         ("delegation", &[("tom", "delegated")]),
+        ("reassignment", &[("boss", "reassigned")]),
         ("withdrawal", &[("dev", "review.resolved")]),
         ("timeout", &[("", "review.resolved")]),
         ("vote", &[("eva", "vote"), ("ed", "review.resolved")]),
-        ("decision", &[("ana", "review.resolved"), ("ed", "review.resolved")]),
+        ("decision", &[("ana", "review.resolved"), ("tom", "review.resolved"), ("ed", "review.resolved")]),
         ("comment,withdrawal", &[("tom", "comment"), ("dev", "review.resolved")]),
         ("nonsense", &[]),
     ] {

@@ -12,7 +12,7 @@ use shared::time::Timestamp;
 
 use super::support::{World, actor, decide, decided, hours, launch, new_run};
 use crate::clock::{Clock, ServerClock, SystemClock};
-use crate::store::{Change, Committed, NewFlow, Operation, Options, Room, Store, database_clock};
+use crate::store::{Change, Committed, NewFlow, Operation, Room, Store, StoreOptions, database_clock};
 
 /// A machine whose clock is wrong by so many microseconds.
 struct Machine(AtomicI64);
@@ -35,7 +35,7 @@ impl Clock for Machine {
 async fn server(world: &World, wrong: i64) -> (Store, Arc<Machine>, Arc<ServerClock>) {
     let machine = Arc::new(Machine(AtomicI64::new(wrong)));
     let clock = Arc::new(ServerClock::new(machine.clone()));
-    let options = Options { index_log: false, ..world.database.options(clock.clone()) };
+    let options = StoreOptions { index_log: false, ..world.database.options(clock.clone()) };
     (Store::open(options).await.expect("the store opens"), machine, clock)
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shared::api::DecisionEffect;
 use shared::decision::Via;
+use shared::reassignment::Assignee;
 use shared::review::{Outcome, ReviewStatus};
 use shared::run::RunStatus;
 
@@ -16,6 +17,7 @@ on_both! {
     a_decision_ends_the_run,
     of_many_decisions_at_once_one_wins,
     of_decisions_and_withdrawals_at_once_one_wins,
+    a_decision_and_a_reassignment_at_once_do_not_both_take_effect,
     a_decision_after_the_deadline_finds_it_expired,
     a_large_text_is_stored_once_and_comes_back,
     a_store_that_is_opened_again_goes_on,
@@ -81,6 +83,33 @@ async fn of_decisions_and_withdrawals_at_once_one_wins(world: World) {
         let CommitError::Refused(Refusal::ReviewResolved(told)) = refused else { panic!("{refused:?}") };
         assert_eq!(*told, stored, "everybody learns of the same resolution");
     }
+}
+
+async fn a_decision_and_a_reassignment_at_once_do_not_both_take_effect(world: World) {
+    let other = world.another().await;
+    for n in 0..16 {
+        let review = world.launched_review("hello").await;
+        let to = Assignee::User("tom".parse().expect("a name"));
+        let (by, reason) = (person("boss"), "away".to_owned());
+        let reassign = Input::Reassign { review: review.id, by, via: Via::Human, from: None, to, reason };
+        let (decision, reassignment) = (decide(&review, "ana", "yes"), on_review(review.id, "boss", reassign));
+        let (decision, reassignment) = if n % 2 == 0 {
+            tokio::join!(world.store.commit(decision), other.commit(reassignment))
+        } else {
+            let (reassignment, decision) = tokio::join!(other.commit(reassignment), world.store.commit(decision));
+            (decision, reassignment)
+        };
+        let stored = world.store.review(review.id).await.expect("reads").expect("is there");
+        match (decided(decision), decided(reassignment)) {
+            (Ok(_), Err(CommitError::Refused(Refusal::ReviewResolved(told)))) => {
+                assert!(stored.reassignments.is_empty());
+                assert_eq!(*told, stored);
+            }
+            (Err(CommitError::Refused(Refusal::NotFound)), Ok(answer)) => assert_eq!(answer.review, stored),
+            other => panic!("{other:?}"),
+        }
+    }
+    other.close().await;
 }
 
 async fn a_decision_after_the_deadline_finds_it_expired(world: World) {

@@ -87,6 +87,7 @@ async fn a_token_is_never_shown_again(world: World) {
         expires_at: None,
         last_used_at: None,
         client: None,
+        confirmed_at: None,
     };
     let new = NewCredential { digest: [7; 32], credential };
     let change = Change { by: Some(actor("dev")), key: None, operation: Operation::AddCredential(Box::new(new)) };

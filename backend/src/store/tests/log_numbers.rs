@@ -3,7 +3,7 @@
 use super::support::World;
 use crate::store::db::Sql;
 use crate::store::testing::ManualClock;
-use crate::store::{Options, Store};
+use crate::store::{Store, StoreOptions};
 
 async fn number(store: &Store, sql: &str) -> i64 {
     let mut conn = store.inner.db.read().await.expect("reads");
@@ -31,7 +31,7 @@ async fn numbers_follow_each_other_and_are_reserved_ahead() {
     assert!(number(&world.store, RESERVED).await > reserved + 2);
 
     // Another process, as after a crash, continues after the last row.
-    let options = Options { index_log: false, ..world.database.options(ManualClock::now()) };
+    let options = StoreOptions { index_log: false, ..world.database.options(ManualClock::now()) };
     let other = Store::open(options).await.expect("opens");
     other.commit(super::support::launch("hello")).await.expect("launches");
     assert_eq!(number(&other, LAST).await, reserved + 3);

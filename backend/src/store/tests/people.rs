@@ -41,6 +41,7 @@ fn credential(kind: CredentialKind, name: &str, digest: u8, expires_at: Option<T
         expires_at,
         last_used_at: None,
         client: None,
+        confirmed_at: None,
     };
     NewCredential { digest: [digest; 32], credential }
 }

@@ -188,6 +188,8 @@ async fn sqlite_looks_through_no_large_table() {
         .collect();
     viewers.push(Principal::new("eve".parse().expect("a name"), [].into()));
     let statuses = [ReviewStatus::Pending, ReviewStatus::Resolved, ReviewStatus::Expired].map(Some);
+    let run = world.store.run(review.run_id.expect("of a run")).await.expect("reads").expect("is there");
+    let run = crate::engine::summary(&run);
     for viewer in &viewers {
         for status in statuses.into_iter().chain([None]) {
             for order in [ReviewOrder::Newest, ReviewOrder::Urgency] {
@@ -216,7 +218,7 @@ async fn sqlite_looks_through_no_large_table() {
                 world.store.runs(viewer, &query).await.expect("reads");
             }
         }
-        world.store.involvement(viewer, review.run_id.expect("of a run")).await.expect("reads");
+        world.store.seen_through(viewer, &run).await.expect("reads");
     }
     world.store.runs_to_recount(None, 10).await.expect("reads");
     world.store.runs_without_reviewers(None, 10).await.expect("reads");

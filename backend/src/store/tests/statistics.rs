@@ -18,6 +18,7 @@ on_both! {
     an_alternative_is_no_approval,
     what_a_program_decides_counts_as_what_it_answered,
     a_judge_agrees_with_the_person_to_whom_it_passed_on,
+    what_a_program_decides_with_a_token_is_no_time_of_a_person,
     reviews_of_an_earlier_version_are_counted_after_a_start,
     no_more_are_read_than_are_counted_at_once,
 }
@@ -65,6 +66,20 @@ async fn an_alternative_is_no_approval(world: World) {
     }
     let figures = figures(&world).await;
     assert_eq!((figures.approved, figures.answered, figures.rejected), (1, 1, 0));
+}
+
+async fn what_a_program_decides_with_a_token_is_no_time_of_a_person(world: World) {
+    let token = json!("01900000-0000-7000-8000-000000000001");
+    // At a terminal, people use a token too.
+    for (via, token, people) in [("human", &token, 0), ("human", &Value::Null, 1), ("cli", &token, 2)] {
+        let mut resolution = resolved("accepted", via, Some(decision(&json!({ "type": "choose", "option": "yes" }))));
+        resolution["token"] = token.clone();
+        asked(&world, json!({ "status": "resolved", "resolution": resolution })).await;
+        let by_ana = StatisticsQuery { reviewer: Some("ana".to_owned()), ..StatisticsQuery::default() };
+        let counted = world.store.statistics(&boss(), &by_ana, Timestamp(0), Timestamp::MAX).await.expect("reads");
+        assert_eq!(counted.expect("not too much").figures.approved, people, "{via}");
+    }
+    assert_eq!(figures(&world).await.approved, 3, "it is approved, whoever did it");
 }
 
 async fn each_kind_of_review_fills_its_figure(world: World) {

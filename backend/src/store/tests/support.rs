@@ -17,7 +17,7 @@ use shared::time::Timestamp;
 use crate::clock::{Clock as _, Moment, SystemClock};
 use crate::engine::Input;
 use crate::store::testing::{Database, ManualClock};
-use crate::store::{Actor, Change, CommitError, Committed, NewFlow, NewUserRecord, Operation, Options, Store};
+use crate::store::{Actor, Change, CommitError, Committed, NewFlow, NewUserRecord, Operation, Store, StoreOptions};
 
 /// Runs a test on both databases, in the `World` of its file.
 macro_rules! on_both {
@@ -90,7 +90,7 @@ impl World {
     async fn on(database: Database) -> Self {
         let clock = ManualClock::now();
         // Tests of the index create it themselves.
-        let options = Options { index_log: false, ..database.options(clock.clone()) };
+        let options = StoreOptions { index_log: false, ..database.options(clock.clone()) };
         let store = Store::open(options).await.expect("the store opens");
         let world = Self { store, clock, database };
         for (name, roles) in
@@ -113,7 +113,7 @@ impl World {
 
     /// A second store on the same database, as another process would open it.
     pub async fn another(&self) -> Store {
-        let options = Options { index_log: false, ..self.database.options(self.clock.clone()) };
+        let options = StoreOptions { index_log: false, ..self.database.options(self.clock.clone()) };
         Store::open(options).await.expect("the store opens again")
     }
 

@@ -76,8 +76,8 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    /// Removes the runs from the table of runs, and records where they are. `first` is the number of the log row with
-    /// the first entry that belongs to no run.
+    /// Removes the runs from the table of runs, and records where they are. `first` is the number of the first log
+    /// row that no change of a run caused.
     pub async fn write_archive(&mut self, conn: &mut Conn, first: i64) -> Result<(), Error> {
         let Some(NewArchiveRows { archive, at, entry }) = self.archiving.new.take() else { return Ok(()) };
         let NewArchive { entry: told, runs, .. } = archive;

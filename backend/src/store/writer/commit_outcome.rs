@@ -19,7 +19,6 @@ pub(super) struct Written {
     pub large: bool,
 }
 
-/// The outcome of a COMMIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommitOutcome {
     Committed,

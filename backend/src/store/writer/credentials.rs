@@ -64,6 +64,7 @@ impl Group {
             let sql = Sql::new("DELETE FROM credentials WHERE username = ").bind(name.as_str());
             conn.execute(match ended {
                 EndedAccess::All => sql,
+                EndedAccess::AllBut(kept) => sql.push(" AND digest <> ").bind(kept),
                 EndedAccess::AllButTokensAnd(kept) => sql.push(" AND kind <> 'token' AND digest <> ").bind(kept),
             })
             .await?;

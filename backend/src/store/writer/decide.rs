@@ -56,6 +56,7 @@ impl Group {
             Operation::GiveFeedback { run, involvement, feedback } => {
                 self.give_feedback(by, *run, *involvement, (**feedback).clone(), moment)
             }
+            Operation::RetractFeedback(id) => self.retract_feedback(by, *id, moment),
             Operation::SaveFlow(flow) => self.save_flow(by, (**flow).clone(), moment),
             Operation::CreateUser(record) => self.create_user(by, (**record).clone(), moment),
             Operation::UpdateUser(change) => self.update_user(by, (**change).clone(), moment),
@@ -73,7 +74,7 @@ impl Group {
             }
             Operation::LinkAccount { username, account } => self.link_account(by, username, account.as_ref(), moment),
             Operation::EndSession { digest } => self.end_session(by, digest, moment),
-            Operation::RevokeToken { id, owner } => self.revoke_token(by, *id, owner.as_ref(), moment),
+            Operation::RevokeToken(id) => self.revoke_token(by, *id, moment),
             Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),
             Operation::ArchiveRuns(archive) => self.archive_runs(archive, moment),
             Operation::EraseUser(username) => self.erase_user(by, username, moment),

@@ -111,8 +111,8 @@ impl Group {
             let reviews =
                 if reviews == 1 { "1 review is pending".to_owned() } else { format!("{reviews} reviews are pending") };
             return Err(CommitError::Conflict(format!(
-                "{reviews} for {name}, who is named in them or has claimed them: have them decided, delegated or withdrawn \
-                 first"
+                "{reviews} for {name}, who is named in them or has claimed them: have them decided, reassigned or \
+                 withdrawn first"
             )));
         }
         if runs > 0 {
@@ -210,8 +210,8 @@ impl Group {
         Ok(())
     }
 
-    /// Records where the log entries about erased entries are. `first` is the number of the log row with the first
-    /// entry that belongs to no run.
+    /// Records where the log entries about erased entries are. `first` is the number of the first log row that no
+    /// change of a run caused.
     pub(super) async fn write_erasures(&mut self, conn: &mut Conn, first: i64) -> Result<(), Error> {
         let entries = std::mem::take(&mut self.erasures.entries).into_iter().map(|(entry, number)| {
             let row = first.saturating_add(i64::try_from(entry).unwrap_or(i64::MAX));

@@ -1,19 +1,32 @@
-//! Feedback in a transaction: given on a run, and read for the agents that request it.
+//! Feedback in a transaction: given on a run, retracted, and read for the agents that request it.
 
-use shared::access::{Involvement, Principal};
+use std::collections::BTreeSet;
+
+use shared::access::{Act, Involvement, Principal};
 use shared::feedback::{Feedback, NewFeedback};
-use shared::id::RunId;
+use shared::id::{FeedbackId, RunId};
+use shared::log::{EventData, FeedbackRetracted};
 
 use super::super::db::Conn;
-use super::super::{CommitError, Committed, Error};
+use super::super::{Change, CommitError, Committed, Error, Operation};
 use super::group::Group;
+use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::Input;
 use crate::flow::Compiled;
 
 impl Group {
-    /// Reads the newest feedback on agents that request it. Makes no query if there are none.
-    pub async fn load_feedback(&mut self, conn: &mut Conn) -> Result<(), Error> {
+    /// Reads the newest feedback on agents that request it, and the feedback that is to be retracted. Makes no query if
+    /// there is none.
+    pub async fn load_feedback(&mut self, conn: &mut Conn, changes: &[Change]) -> Result<(), Error> {
+        let retracted = changes.iter().filter_map(|change| match change.operation {
+            Operation::RetractFeedback(id) => Some(id),
+            _ => None,
+        });
+        let retracted: BTreeSet<FeedbackId> = retracted.collect();
+        if !retracted.is_empty() {
+            self.retractable = conn.feedback_by_id(retracted).await?;
+        }
         let wanted = self.compiled.values().flat_map(|flow| flow.wanted_feedback()).collect();
         self.feedback = conn.newest_feedback(&wanted).await?;
         Ok(())
@@ -39,5 +52,20 @@ impl Group {
         self.apply(by, run, Input::Feedback { by: person, involvement, feedback }, moment)?;
         let given = self.out.feedback.last().cloned().ok_or(CommitError::NotFound)?;
         Ok(Committed::Feedback { feedback: Box::new(given) })
+    }
+
+    pub fn retract_feedback(
+        &mut self,
+        by: Option<&Principal>,
+        id: FeedbackId,
+        moment: Moment,
+    ) -> Result<Committed, CommitError> {
+        let at = self.retractable.iter().position(|said| said.id == id).ok_or(CommitError::NotFound)?;
+        allow(by, Act::RetractFeedback(&self.retractable[at].by))?;
+        let Feedback { flow, agent, .. } = self.retractable.swap_remove(at);
+        self.feedback.retain(|said| said.id != id);
+        self.out.retracted_feedback.insert(id);
+        self.emit(by, &EventData::FeedbackRetracted(FeedbackRetracted { feedback: id, flow, agent }), moment);
+        Ok(Committed::Done)
     }
 }

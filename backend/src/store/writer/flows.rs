@@ -48,7 +48,8 @@ impl Group {
         };
         let saved_event = FlowSaved { flow: saved.id.clone(), version, digest: saved.digest.clone() };
         self.emit(by, &EventData::FlowSaved(saved_event), moment);
-        self.compiled.insert((saved.id.clone(), version), Arc::new(compiled.with_env(Arc::clone(&self.env))));
+        self.compiled
+            .insert((saved.id.clone(), version), Arc::new(compiled.with_environment(Arc::clone(&self.environment))));
         self.newest.insert(saved.id.clone(), (version, Some(saved.clone())));
         self.out.flows.push(saved.clone());
         Ok(Committed::Flow { flow: Box::new(saved) })

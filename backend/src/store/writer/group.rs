@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::JsonMap;
 use shared::api::FlowVersion;
+use shared::author::Author;
 use shared::feedback::Feedback;
 use shared::grant::Grant;
-use shared::id::{FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
+use shared::id::{FeedbackId, FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
 use shared::inbox::Urgency;
 use shared::log::{Event, EventData};
 use shared::run::Step;
@@ -23,7 +23,7 @@ use super::super::{CommitError, Committed, Credential, CredentialKind, Idempoten
 use super::pending::{Archiving, Erasures};
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};
-use crate::flow::Compiled;
+use crate::flow::{Compiled, Environment};
 use shared::access::Principal;
 
 /// The data that changes depend on, and the data to write.
@@ -58,10 +58,12 @@ pub(super) struct Group {
     pub grants: BTreeMap<GrantId, Grant>,
     /// The newest feedback on agents that request it, newest first for each agent.
     pub feedback: Vec<Feedback>,
+    /// The feedback that changes of this group retract.
+    pub retractable: Vec<Feedback>,
     /// The longest lifetime of a grant.
     pub longest_grant: Duration,
-    /// The values that flows see as `env`.
-    pub env: Arc<JsonMap>,
+    /// What flows use of the server's environment.
+    pub environment: Arc<Environment>,
     pub archiving: Archiving,
     pub erasures: Erasures,
     pub out: Out,
@@ -118,6 +120,7 @@ pub(super) struct Changed {
     pub ended_tasks: BTreeSet<TaskId>,
     pub abandoned_tasks: BTreeSet<TaskId>,
     pub events: Vec<Event>,
+    /// The inputs that changed the run. Without any, only the entries are written.
     pub inputs: Vec<Recorded>,
 }
 
@@ -135,13 +138,14 @@ impl Changed {
 /// Which credentials of a person end.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum EndedAccess {
-    /// All of them.
     All,
+    /// All except the session with this SHA-256.
+    AllBut([u8; 32]),
     /// All except tokens and the session with this SHA-256.
     AllButTokensAnd([u8; 32]),
 }
 
-/// The data to write that belong to no run.
+/// The data to write beside that of changed runs.
 #[derive(Default)]
 pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
@@ -155,9 +159,10 @@ pub(super) struct Out {
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
     pub feedback: Vec<Feedback>,
+    pub retracted_feedback: BTreeSet<FeedbackId>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Committed>)>,
-    /// The entries that belong to no run, one row each.
-    pub events: Vec<(Moment, Event)>,
+    /// The entries that no change of a run caused, one row each, with the run that they are about, if there is one.
+    pub events: Vec<(Option<RunId>, Event)>,
 }
 
 impl Group {
@@ -174,6 +179,7 @@ impl Group {
             new_grants,
             ended_grants,
             feedback,
+            retracted_feedback,
             keys,
             events,
         } = &self.out;
@@ -187,6 +193,7 @@ impl Group {
             && new_grants.is_empty()
             && ended_grants.is_empty()
             && feedback.is_empty()
+            && retracted_feedback.is_empty()
             && keys.is_empty()
             && events.is_empty()
             && self.erasures.is_empty()
@@ -209,12 +216,12 @@ impl Group {
 
     /// Adds a log entry that belongs to no run. `by` is `None` if the server itself acts.
     pub fn emit(&mut self, by: Option<&Principal>, data: &EventData, moment: Moment) {
-        self.emit_by(by.map(|by| &by.username), data, moment);
+        self.out.events.push((None, Event::new(moment.now, by.map(Author::from), data)));
     }
 
-    /// Like [`Self::emit`], with the name of the person who acts.
+    /// Like [`Self::emit`], with the name of the person who acts, without a token.
     pub fn emit_by(&mut self, name: Option<&Username>, data: &EventData, moment: Moment) {
-        self.out.events.push((moment, Event::new(moment.now, name.cloned(), data)));
+        self.out.events.push((None, Event::new(moment.now, name.cloned().map(Author::from), data)));
     }
 
     /// Returns the credential of a token, with the SHA-256 of its secret.

@@ -13,7 +13,6 @@ use super::super::db::{Arg, Conn, Sql};
 use super::super::{Change, Error, Inner, Operation, SignIn, grants};
 use super::group::{Group, RunWork, UsedKey};
 use super::named::Named;
-use crate::engine::Input;
 use crate::flow::Compiled;
 
 /// Returns the runs of these reviews. A review never moves to another run.
@@ -35,20 +34,24 @@ impl Group {
         mut named: Named<'_>,
         run_of: BTreeMap<ReviewId, RunId>,
     ) -> Result<Self, Error> {
-        let mut group =
-            Self { env: Arc::clone(&inner.env), longest_grant: inner.longest_grant, run_of, ..Self::default() };
+        let mut group = Self {
+            environment: Arc::clone(&inner.environment),
+            longest_grant: inner.longest_grant,
+            run_of,
+            ..Self::default()
+        };
         group.load_people(conn, &named, inner.clock.now()).await?;
         group.load_open_questions(conn, changes).await?;
         group.load_live_tokens(conn, changes, inner.clock.now()).await?;
         group.load_runs(inner, conn, &mut named).await?;
         group.load_flows(inner, conn, &named.newest, &named.saved, named.versions).await?;
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
-        group.load_feedback(conn).await?;
+        group.load_feedback(conn, changes).await?;
         group.load_keys(conn, &named.keys).await?;
         group.load_archiving(conn, changes).await?;
         group.load_erasures(conn, changes, inner.clock.now().0).await?;
         let asks_who_there_is = |change: &Change| match &change.operation {
-            Operation::Run { input, .. } => matches!(**input, Input::Recount),
+            Operation::Run { input, .. } | Operation::Review { input, .. } => input.needs_people(),
             Operation::UpdateUser(change) => change.takes_admin(),
             Operation::StartSession(new) => matches!(&new.by, SignIn::Provider(by) if by.takes_admin()),
             Operation::RefuseSignIn(_) => true,

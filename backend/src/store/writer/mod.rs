@@ -293,7 +293,8 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
         }
     }
     group.measure();
-    let news = News { tasks: group.has_new_tasks(), beside_runs: !group.out.events.is_empty() };
+    let beside_runs = group.out.events.iter().any(|(run, _)| run.is_none());
+    let news = News { tasks: group.has_new_tasks(), beside_runs };
     if !group.erasures.is_empty() {
         // Recent rows in memory may still contain the erased data.
         inner.recent.forget();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TaskId, Username};
+use shared::reassignment::Assignee;
 use uuid::Uuid;
 
 use super::super::{Change, NewSession, Operation, ProviderAccount, SignIn};
@@ -127,7 +128,7 @@ impl<'a> Named<'a> {
                 self.accounts.extend(account.as_ref());
             }
             Operation::EndSession { digest } => self.credential(digest, true),
-            Operation::RevokeToken { id, .. } => {
+            Operation::RevokeToken(id) => {
                 self.tokens.insert(id.0);
             }
             Operation::ChangeSecondFactor { username, .. } | Operation::EraseUser(username) => {
@@ -135,6 +136,7 @@ impl<'a> Named<'a> {
             }
             Operation::LoginFailed { username } => self.user(username, false),
             Operation::ChangePassword(_)
+            | Operation::RetractFeedback(_)
             | Operation::AcceptHead { .. }
             | Operation::ArchiveRuns(_)
             | Operation::EraseEntries(_) => {}
@@ -160,7 +162,7 @@ impl<'a> Named<'a> {
         if let Some(by) = input.by() {
             self.user(&by.username, false);
         }
-        if let Input::Delegate { to, .. } = input {
+        if let Input::Delegate { to, .. } | Input::Reassign { to: Assignee::User(to), .. } = input {
             self.user(to, false);
         }
     }

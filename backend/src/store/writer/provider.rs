@@ -32,7 +32,7 @@ impl Group {
     /// Updates or adds a person who has passed [`Self::check_provider`] with the data of the provider.
     pub(super) fn follow_provider(&mut self, name: &Username, by: ProviderSignIn, moment: Moment) {
         let ProviderSignIn { account: told, display_name, email, roles, attempt, add: _ } = by;
-        let Some(record) = self.users.get(name) else {
+        let Some(record) = self.users.get_mut(name) else {
             let roles = roles.unwrap_or_default();
             let created = UserChanged {
                 roles: Some(roles.clone()),
@@ -41,13 +41,15 @@ impl Group {
             };
             let user = User::new(name.clone(), roles, moment.now);
             let user = User { display_name, email, single_sign_on: true, ..user };
-            let record = UserRecord { account: Some(told), ..UserRecord::new(user) };
+            let record = UserRecord { account: Some(told), signed_in_at: Some(moment.now), ..UserRecord::new(user) };
             self.users.insert(name.clone(), record);
             self.out.users.insert(name.clone());
             self.remember_attempt(attempt);
             return self.emit(None, &EventData::UserCreated(created), moment);
         };
+        record.signed_in_at = Some(moment.now);
         let mut user = record.user.clone();
+        self.out.users.insert(name.clone());
         user.display_name = display_name.or(user.display_name);
         user.email = email.or(user.email);
         if let Some(roles) = roles {
@@ -98,6 +100,8 @@ impl Group {
         record.user.single_sign_on = linked.is_some();
         record.password_hash = None;
         record.account = linked.cloned();
+        // So that the tokens that they create with a login link do not lapse before they can sign in.
+        record.signed_in_at = linked.map(|_| moment.now);
         self.out.users.insert(name.clone());
         self.end_access(name, EndedAccess::All);
         let now = linked.map_or(SingleSignOn::Linked(false), account);

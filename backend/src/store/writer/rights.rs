@@ -41,9 +41,12 @@ impl Group {
     /// Returns the people who exist, for the engine, as changed by this group. `None` if neither the flow nor the input
     /// nor a delegation in the run needs them.
     pub fn people(&self, flow: &Compiled, run: RunId, input: Option<&Input>) -> Option<Arc<[Principal]>> {
+        if matches!(input, Some(Input::View { .. })) {
+            return None;
+        }
         // A review that was delegated in this group had its delegator's rights checked just now.
         let is_delegated = self.runs.get(&run).is_some_and(RunWork::has_delegations) && !self.active.is_empty();
-        if !flow.needs_people() && !is_delegated && !matches!(input, Some(Input::Recount)) {
+        if !flow.needs_people() && !is_delegated && !input.is_some_and(Input::needs_people) {
             return None;
         }
         Some(self.everybody().into_values().collect())
@@ -73,7 +76,7 @@ fn narrowed(all: Principal, claimed: &Principal) -> Principal {
         return all;
     }
     let roles = claimed.roles.iter().filter(|role| all.has(role)).cloned().collect();
-    Principal { roles, token: true, stands_for: Vec::new(), ..all }
+    Principal { roles, token: true, token_id: claimed.token_id, stands_for: Vec::new(), ..all }
 }
 
 /// Asks the one authorization function. The server itself may do everything.
@@ -100,13 +103,14 @@ pub(super) fn allow_again(
             allow(by, Act::ManagePeople)
         }
         (Operation::NameDeputy(span), _) => allow(by, Act::NameDeputy(&span.person, &span.deputy)),
-        (Operation::AddCredential(_) | Operation::RevokeToken { .. }, _) => allow(by, Act::ManageTokens),
+        (Operation::AddCredential(new), _) => allow(by, Act::ManageTokens(&new.credential.username)),
         (Operation::Run { .. }, Committed::Run { run }) => allow(by, Act::CancelRun(&run.summary)),
         (Operation::Review { input, .. }, Committed::Decided { decided }) => {
             let review = &decided.review;
             match **input {
                 Input::Withdraw { .. } => allow(by, Act::Withdraw(review)),
                 Input::Comment { .. } => allow(by, Act::Comment(review)),
+                Input::Reassign { .. } => allow(by, Act::Reassign(review)),
                 // A person who has delegated a review may no longer handle it.
                 Input::Delegate { .. } => allow(by, Act::SeeReview(review)),
                 _ => allow(by, Act::Handle(review)),
@@ -117,7 +121,9 @@ pub(super) fn allow_again(
             Operation::Run { .. }
             | Operation::Review { .. }
             | Operation::GiveFeedback { .. }
+            | Operation::RetractFeedback(_)
             | Operation::RemoveDeputy(_)
+            | Operation::RevokeToken(_)
             | Operation::RevokeGrant(_)
             | Operation::ChooseNotifications(_)
             | Operation::SaveViews { .. }

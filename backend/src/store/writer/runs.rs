@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shared::JsonMap;
 use shared::access::{Act, Principal};
 use shared::api::{Decided, DecisionEffect};
+use shared::author::Author;
 use shared::definition::Effect;
 use shared::error::{FlowCode, Mistake};
 use shared::id::{FlowId, ReviewId, RunId};
@@ -76,6 +77,7 @@ impl Group {
             context,
             keeps_metadata: true,
             requested_by: by.username.clone(),
+            token: by.token_id,
             people,
             feedback: self.feedback_on(compiled),
         };
@@ -115,7 +117,11 @@ impl Group {
     ) -> Result<Committed, CommitError> {
         let run = *self.run_of.get(&review).ok_or(CommitError::NotFound)?;
         let viewer = input.by().map(|by| by.username.clone());
+        let is_view = matches!(input, Input::View { .. });
         self.apply(by, run, input, moment)?;
+        if is_view {
+            return Ok(Committed::Done);
+        }
         let review = self.snapshot(run)?.reviews.get(&review).cloned().ok_or(CommitError::NotFound)?;
         let review = review.seen_by(viewer.as_ref());
         let outcome = if review.is_pending() { DecisionEffect::Recorded } else { DecisionEffect::Resolved };
@@ -188,22 +194,23 @@ impl Group {
         answer
     }
 
-    /// Logs what guardrails blocked in a decision that is refused for it. The run is as before, so these entries are
-    /// beside it. They do not have the blocked content, nor say who decides by a secret vote.
+    /// Logs what guardrails blocked in a decision that is refused for it. The run is as before, so these entries
+    /// have rows of their own. They do not have the blocked content, nor say who decides by a secret vote.
     fn log_blocked(&mut self, run: RunId, compiled: &Compiled, input: &Input, refusal: &Refusal, moment: Moment) {
         let is_block = |mistake: &Mistake| mistake.code == FlowCode::GuardrailBlocked.as_str();
         let (Input::Decide { review, by, request, looked, .. }, Refusal::Invalid(mistakes)) = (input, refusal) else {
             return;
         };
         let Some(snapshot) = self.snapshot(run).ok().filter(|_| mistakes.iter().any(is_block)) else { return };
+        let shown = snapshot.state.shown_id();
         let is_secret = snapshot.reviews.get(review).is_some_and(Review::is_secret);
-        let actor = Some(by.username.clone()).filter(|_| !is_secret);
+        let by_whom = Some(Author::from(by)).filter(|_| !is_secret);
         let checked = engine::check(compiled, snapshot.clone(), *review, by, request, looked, moment);
         for Veto { guardrail, action, key, reason } in checked.map(|checked| checked.vetoes).unwrap_or_default() {
             let (effect, about) = (Effect::Block, Some(*review));
             let fired = GuardrailFired { guardrail, effect, reason, review: about, action, key };
-            let event = Event::new(moment.now, actor.clone(), &EventData::GuardrailFired(fired));
-            self.out.events.push((moment, Event { review_id: about, ..event }));
+            let event = Event::new(moment.now, by_whom.clone(), &EventData::GuardrailFired(fired));
+            self.out.events.push((Some(run), Event { run_id: shown, review_id: about, ..event }));
         }
     }
 
@@ -250,6 +257,8 @@ impl RunWork {
 
     /// Adds a transition. If it returns the transition's refusal, the transition is written nevertheless.
     fn absorb(&mut self, transition: Transition, recorded: Recorded) -> Result<(), CommitError> {
+        let before = self.snapshot.as_ref().map(|snapshot| snapshot.state.revision);
+        let is_changed = before != Some(transition.state.revision);
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));
         match &mut self.snapshot {
@@ -277,7 +286,9 @@ impl RunWork {
             }
         }
         changed.events.extend(transition.events);
-        changed.inputs.push(recorded);
+        if is_changed {
+            changed.inputs.push(recorded);
+        }
         transition.refused.map_or(Ok(()), |refusal| Err(refusal.into()))
     }
 }

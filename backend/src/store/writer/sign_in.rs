@@ -103,8 +103,10 @@ impl Group {
         }
         record.password_hash = Some(change.to);
         self.out.users.insert(by.username.clone());
-        self.end_access(&by.username, EndedAccess::AllButTokensAnd(change.keep));
-        let changed = UserChanged { password: true, ..UserChanged::of(by.username.clone()) };
+        let ended = if change.end_tokens { EndedAccess::AllBut } else { EndedAccess::AllButTokensAnd };
+        self.end_access(&by.username, ended(change.keep));
+        let changed =
+            UserChanged { password: true, tokens_ended: change.end_tokens, ..UserChanged::of(by.username.clone()) };
         self.emit(Some(by), &EventData::UserUpdated(changed), moment);
         Ok(Committed::Done)
     }
@@ -164,6 +166,7 @@ impl Group {
             credential.username == *name
                 && match ended {
                     EndedAccess::All => true,
+                    EndedAccess::AllBut(kept) => *digest != kept,
                     EndedAccess::AllButTokensAnd(kept) => credential.kind != CredentialKind::Token && *digest != kept,
                 }
         };

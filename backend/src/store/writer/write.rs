@@ -120,6 +120,7 @@ impl Group {
         batch.insert(&GRANTS, given, "");
         let given = self.out.feedback.iter().map(feedback_row).collect();
         batch.insert(&FEEDBACK, given, "");
+        batch.delete(&FEEDBACK, self.out.retracted_feedback.iter().map(|id| vec![Arg::from(id.0)]).collect());
         batch.insert(&IDEMPOTENCY, rows.keys, "");
         batch.delete(&TASKS, rows.ended_tasks);
         batch.change(&TASKS, "UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks);
@@ -152,7 +153,7 @@ impl Group {
         let changed =
             self.runs.values_mut().filter(|work| work.snapshot.is_some()).filter_map(|work| work.changed.as_mut());
         let of_runs = changed.map(|changed| (true, std::mem::take(&mut changed.events)));
-        let others = std::mem::take(&mut self.out.events).into_iter().map(|(_, event)| (false, vec![event]));
+        let others = std::mem::take(&mut self.out.events).into_iter().map(|(run, event)| (run.is_some(), vec![event]));
         let rows = of_runs.chain(others).zip(first..);
         rows.map(|((of_run, events), seq)| NewRow { seq, of_run, events }).collect()
     }
@@ -182,11 +183,12 @@ impl Group {
                 rows.run(*run, work, snapshot, changed)?;
             }
         }
-        for (moment, event) in &self.out.events {
-            let body = NewBody::pack(moment.now, None, std::slice::from_ref(event));
-            let body = encode_owned(Uuid::nil(), &body, OUTER_LEVELS, || body.owner(), &mut rows.blobs)?;
+        for (run, event) in &self.out.events {
+            let body = NewBody::pack(event.at, *run, std::slice::from_ref(event));
+            let run = run.map(|run| run.0);
+            let body = encode_owned(run.unwrap_or_default(), &body, OUTER_LEVELS, || body.owner(), &mut rows.blobs)?;
             rows.large |= is_large(&body);
-            rows.log.push(LogRow { at: moment.now.0, run: None, body: pack(body) });
+            rows.log.push(LogRow { at: event.at.0, run, body: pack(body) });
         }
         for (key, at, answer) in &self.out.keys {
             let run = answer.as_ref().and_then(run_of);
@@ -229,7 +231,7 @@ impl Group {
             " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
              roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash, \
              deputyships = excluded.deputyships, second_factor = excluded.second_factor, \
-             provider_account = excluded.provider_account",
+             provider_account = excluded.provider_account, signed_in_at = excluded.signed_in_at",
         )
         .await?;
         let chosen = out.notifications.iter().map(|(name, chosen)| chosen.row(name));
@@ -248,6 +250,21 @@ impl Group {
 
 impl Rows {
     fn run(&mut self, run: RunId, work: &RunWork, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
+        let last = changed.events.last().map(|event| event.at);
+        let at = last.max(Some(snapshot.state.updated_at)).unwrap_or_default();
+        let mut body = NewBody::pack(at, Some(run), &changed.events);
+        if !changed.inputs.is_empty() {
+            self.state(run, work, snapshot, changed)?;
+            body = body.with_inputs(at, &changed.inputs, RunState::FORMAT);
+        }
+        let body = encode_owned(run.0, &body, OUTER_LEVELS, || body.owner(), &mut self.blobs)?;
+        self.large |= is_large(&body);
+        self.log.push(LogRow { at: at.0, run: Some(run.0), body: pack(body) });
+        Ok(())
+    }
+
+    /// Adds what has changed of a run beside its entries.
+    fn state(&mut self, run: RunId, work: &RunWork, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
         let state = &snapshot.state;
         let shown = summary(state);
         self.status(work.stored_status.as_deref(), &shown, state);
@@ -287,14 +304,6 @@ impl Rows {
             let is_unchanged = |task: &TaskId| !changed.tasks.contains_key(task) && !changed.ended_tasks.contains(task);
             self.raised_tasks.extend(state.open_tasks().filter(is_unchanged).map(|task| vec![task.0.into()]));
         }
-        let body = NewBody::pack(state.updated_at, Some(run), &changed.events).with_inputs(
-            state.updated_at,
-            &changed.inputs,
-            RunState::FORMAT,
-        );
-        let body = encode_owned(run.0, &body, OUTER_LEVELS, || body.owner(), &mut self.blobs)?;
-        self.large |= is_large(&body);
-        self.log.push(LogRow { at: state.updated_at.0, run: Some(run.0), body: pack(body) });
         Ok(())
     }
 }

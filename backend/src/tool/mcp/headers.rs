@@ -6,6 +6,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
 use crate::flow::{Scope, Templates};
+use crate::ssrf::Allowed;
 use crate::tool::{McpServer, Secrets};
 
 /// The place of a header's text, by which the secrets in it are found again.
@@ -14,7 +15,11 @@ const AT: &str = "/value";
 const RESERVED: [&str; 4] = ["accept", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
 
 /// Returns the headers that every request to a server carries. Error messages contain no secret.
-pub(super) fn of(server: &McpServer, secrets: &Secrets) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+pub(super) fn of(
+    server: &McpServer,
+    secrets: &Secrets,
+    allowed: &Allowed,
+) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let mut filled = HashMap::new();
     let McpServer::Url { url, headers } = server else { return Ok(filled) };
     let templates = Templates::default();
@@ -29,7 +34,7 @@ pub(super) fn of(server: &McpServer, secrets: &Secrets) -> Result<HashMap<Header
         let text = text.map_err(|error| format!("the header `{name}`: {error}"))?;
         for secret in &uses {
             let url: Url = url.parse().map_err(|error| format!("the url is not valid: {error}"))?;
-            secrets.check_host(&secret.name, &url, true)?;
+            secrets.check_host(&secret.name, &url, true, allowed.contains(&url))?;
         }
         let mut value = HeaderValue::from_str(&secrets.put_into(&text, AT, &uses)?).map_err(|_| invalid())?;
         value.set_sensitive(true);

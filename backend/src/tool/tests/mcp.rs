@@ -57,7 +57,7 @@ impl ServerHandler for Server {
 
 /// Returns the servers of these settings, which use no secrets.
 pub(super) fn mcp_of(servers: BTreeMap<String, McpServer>) -> Mcp {
-    Mcp::new(servers, &Secrets::default()).unwrap()
+    Mcp::new(servers, &Secrets::default(), &Allowed::new(&[])).unwrap()
 }
 
 async fn connected() -> (Mcp, tokio::task::JoinHandle<()>) {

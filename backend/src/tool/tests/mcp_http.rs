@@ -78,7 +78,7 @@ fn answer(asked: &wiremock::Request) -> ResponseTemplate {
 fn keyed(url: &str, value: &str, secrets: Secrets) -> Result<Tools, Error> {
     let server =
         McpServer::Url { url: url.to_owned(), headers: BTreeMap::from([("X-Key".to_owned(), value.to_owned())]) };
-    Tools::new(Options { mcp: BTreeMap::from([("keyed".to_owned(), server)]), secrets, ..Options::default() })
+    Tools::new(ToolOptions { mcp: BTreeMap::from([("keyed".to_owned(), server)]), secrets, ..ToolOptions::default() })
 }
 
 fn tell(arguments: Value) -> ToolRequest {
@@ -128,6 +128,7 @@ fn headers_that_cannot_be_sent_are_refused_at_the_start() {
     for (url, value, why) in [
         ("https://crm.example/mcp", "{{ secret.ERP }}", "set COUNTERSIGN_SECRET_ERP"),
         ("https://evil.example/mcp", "{{ secret.CRM }}", "may not be sent to `evil.example:443`"),
+        ("http://crm.example/mcp", "{{ secret.CRM }}", "use https"),
         ("https://crm.example/mcp", "{{ env.CRM }}", "the header `X-Key`: "),
         ("https://crm.example/mcp", "a\nb", "the header `X-Key` is not valid"),
     ] {
@@ -136,6 +137,6 @@ fn headers_that_cannot_be_sent_are_refused_at_the_start() {
     }
     let headers = BTreeMap::from([("Accept".to_owned(), "text/plain".to_owned())]);
     let server = McpServer::Url { url: "https://crm.example/mcp".to_owned(), headers };
-    let options = Options { mcp: BTreeMap::from([("keyed".to_owned(), server)]), ..Options::default() };
+    let options = ToolOptions { mcp: BTreeMap::from([("keyed".to_owned(), server)]), ..ToolOptions::default() };
     assert!(Tools::new(options).err().unwrap().to_string().contains("`Accept` is set by the protocol"));
 }

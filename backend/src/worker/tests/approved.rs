@@ -47,7 +47,7 @@ async fn answering(status: u16) -> MockServer {
 
 fn reaching(server: &MockServer) -> Tools {
     let allowed_hosts = vec![server.address().to_string()];
-    Tools::new(tool::Options { allowed_hosts, ..tool::Options::default() }).unwrap()
+    Tools::new(ToolOptions { allowed_hosts, ..ToolOptions::default() }).unwrap()
 }
 
 impl House {

@@ -9,7 +9,7 @@ use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::*;
-use crate::handler::{self, CallbackKey, CallbackUrl, SigningKeys, Webhooks};
+use crate::handler::{CallbackKey, CallbackUrl, SigningKeys, WebhookOptions, Webhooks};
 
 /// The secrets of the webhook specification's examples.
 const SECRETS: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -27,7 +27,7 @@ fn asking_by(webhook: &Value) -> Value {
 
 fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
     let key = Some(CallbackKey::new([7; 32]));
-    let options = handler::Options {
+    let options = WebhookOptions {
         allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),
         keys: SigningKeys::read(secrets),
         server: Some(CallbackUrl { server: "https://desk.example".to_owned(), key }),
@@ -39,7 +39,7 @@ fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
 /// Starts a worker that may ask webhooks on loopback.
 fn worker(house: &House) -> BackgroundTask {
     let programs = Arc::new(webhooks(house, SECRETS, &["127.0.0.1"]));
-    start(Options { programs, ..house.worker(demo(), tools()) })
+    start(WorkerOptions { programs, ..house.worker(demo(), tools()) })
 }
 
 /// Runs a flow whose webhook gives this answer. Returns the run, and the requests.
@@ -190,7 +190,7 @@ async fn private_hosts_are_not_asked_and_nothing_is_asked_unsigned() {
     ] {
         let house = House::with(asking(&format!("{}/decide?key=s3cret", receiver.uri()))).await;
         let programs = Arc::new(webhooks(&house, secrets, allowed));
-        let worker = start(Options { programs, ..house.worker(demo(), tools()) });
+        let worker = start(WorkerOptions { programs, ..house.worker(demo(), tools()) });
         let state = house.ended(house.launch().await).await;
         assert!(error(&state).message.starts_with(why), "{:?}", error(&state));
         assert!(!error(&state).message.contains("s3cret"));

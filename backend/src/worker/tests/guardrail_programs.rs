@@ -10,7 +10,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::*;
 use crate::flow::guardrail::GuardrailPrograms;
-use crate::handler::{self, SigningKeys, Webhooks};
+use crate::handler::{SigningKeys, WebhookOptions, Webhooks};
 use crate::store::CommitError;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -35,7 +35,7 @@ fn guarded(url: &str, gate: &Value, more: &Value) -> Value {
 }
 
 fn programs(house: &House) -> Arc<Webhooks> {
-    let options = handler::Options {
+    let options = WebhookOptions {
         allowed_hosts: vec!["127.0.0.1".to_owned()],
         keys: SigningKeys::read(SECRET),
         server: None,
@@ -47,7 +47,7 @@ fn programs(house: &House) -> Arc<Webhooks> {
 }
 
 fn worker(house: &House) -> BackgroundTask {
-    start(Options { programs: programs(house), ..house.worker(demo(), tools()) })
+    start(WorkerOptions { programs: programs(house), ..house.worker(demo(), tools()) })
 }
 
 async fn answering(answer: ResponseTemplate) -> MockServer {

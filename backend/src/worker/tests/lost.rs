@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use shared::error::FlowCode;
+use shared::log::EntryKind;
 
 use super::*;
 use crate::store::Progress;
@@ -151,4 +152,22 @@ async fn a_call_whose_run_a_newer_server_continues_is_left_to_it_and_counts_no_w
         let again: Vec<_> = claim().await.iter().map(|next| (next.lost, next.lost_before)).collect();
         assert_eq!(again, [(0, lost_before)]);
     }
+}
+
+#[tokio::test]
+async fn a_call_that_is_made_again_after_its_worker_was_lost_says_so_in_the_log_of_the_run() {
+    let house = House::with(forgiving()).await;
+    let run = house.launch().await;
+    assert_eq!(die(&house, 1).await, 1);
+    let calls = Counting::default();
+    let worker = start(house.worker(demo(), calls.clone()));
+    house.ended(run).await;
+    assert_eq!(calls.0.load(Ordering::SeqCst), 1);
+    let log = house.store.log(&house.store.origin(), Some(run), 100).await.unwrap().expect("of this log");
+    let again = log.entries.iter().filter(|entry| entry.event.kind == EntryKind::StepRetrying);
+    let again: Vec<_> = again.map(|entry| (&entry.event.data["error"], &entry.event.data["step"]["tries"])).collect();
+    let message = "the worker of attempt 1 was lost or stopped without a result";
+    let error = json!({ "code": "TOOL_FAILED", "message": message, "node": "draft" });
+    assert_eq!(again, [(&error, &json!(2))]);
+    worker.stop().await;
 }

@@ -8,7 +8,6 @@ use crate::state::outbox::Stage;
 /// What rows need to know about the page. It is one source that each row follows, rather than one for each part.
 #[derive(Debug, Clone, Default)]
 pub struct Around {
-    /// The review that is open.
     pub open: Option<ReviewId>,
     /// The review selected with the keyboard.
     pub at: Option<ReviewId>,
@@ -20,9 +19,7 @@ pub struct Around {
     pub total: Option<u64>,
     /// The person who is logged in.
     pub viewer: Option<Principal>,
-    /// The selected reviews.
     pub selected: Vec<ReviewId>,
-    /// The reviews for which they have a draft.
     pub drafted: Vec<ReviewId>,
     /// How far their decisions on these reviews have come.
     pub stages: Vec<(ReviewId, Stage)>,

@@ -14,7 +14,7 @@ use leptos::task::spawn_local;
 use shared::id::ReviewId;
 
 use self::around::Around;
-use self::position::Position;
+use self::position::ListPosition;
 use self::row::QueueRow;
 use super::focus::focus_on;
 use super::glyph::Glyph;
@@ -29,9 +29,7 @@ const AHEAD: usize = 25;
 /// The list of reviews. Only the rows in and near the visible part are in the page.
 #[component]
 pub fn Queue(
-    /// The review that is open.
-    #[prop(into)]
-    open: Signal<Option<ReviewId>>,
+    #[prop(into)] open: Signal<Option<ReviewId>>,
     /// The review that is selected with the keyboard.
     #[prop(into)]
     at: Signal<Option<ReviewId>>,
@@ -49,7 +47,7 @@ pub fn Queue(
     let live = Live::expect();
     let list = ReviewList::expect();
     let (workspace, session, selecting) = (Workspace::expect(), Session::expect(), Selecting::expect());
-    let position = Position::new(at, search, above, scroller);
+    let position = ListPosition::new(at, search, above, scroller);
     let first = position.first;
     let seen = Memo::new(move |_| position.rows_in_sight());
     let beyond = RwSignal::new(0);

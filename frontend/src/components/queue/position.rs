@@ -14,7 +14,7 @@ const HEIGHT: f64 = 77.0;
 /// The scroll position of the list in its column. It follows the browser's events, since reading it from the element
 /// would force a layout.
 #[derive(Clone, Copy)]
-pub struct Position {
+pub struct ListPosition {
     live: Live,
     list: ReviewList,
     /// The element that scrolls the rows.
@@ -29,7 +29,6 @@ pub struct Position {
     at: Signal<Option<ReviewId>>,
     /// The filter of the list.
     search: Signal<String>,
-    /// The height of a row, in CSS pixels.
     height: RwSignal<f64>,
     /// The scroll offset, in CSS pixels.
     top: StoredValue<f64>,
@@ -41,7 +40,7 @@ pub struct Position {
     held_in: StoredValue<String>,
 }
 
-impl Position {
+impl ListPosition {
     /// The position at the top of a list that is not laid out yet.
     pub fn new(
         at: Signal<Option<ReviewId>>,

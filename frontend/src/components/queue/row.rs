@@ -22,7 +22,6 @@ use crate::state::{record, story, words};
 /// How long a new row is highlighted, in microseconds.
 const FRESH: i64 = 8_000_000;
 
-/// A row of the list.
 #[component]
 pub fn QueueRow(
     id: ReviewId,

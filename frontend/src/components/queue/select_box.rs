@@ -11,7 +11,6 @@ use crate::components::selecting::{Selecting, refusal};
 use crate::state::inbox::InboxRow;
 use crate::state::selection::begun;
 
-/// The state of the box.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct BoxState {
     on: bool,

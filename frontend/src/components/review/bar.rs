@@ -17,7 +17,6 @@ use crate::components::listeners::while_shown;
 use crate::state::option_fields::PLACE;
 use crate::state::verdict::{Intent, is_at};
 
-/// The bar at the bottom.
 #[component]
 pub fn Bar(pane: Pane) -> impl IntoView {
     let open = Memo::new(move |_| pane.is_open());

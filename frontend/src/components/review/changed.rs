@@ -63,17 +63,13 @@ pub fn Changed(pane: Pane) -> impl IntoView {
     };
     let kept = move || !pane.with_draft(Draft::is_empty);
     // Either the review changed while it was open here, or the person returns to a draft on an older revision.
-    let since = move || match pane.before.get() {
-        Some(before) if kept() => {
-            format!("This has changed since revision {}, which you were reading. ", before.revision)
+    let since = move || {
+        let before = pane.before.get().map(|before| before.revision);
+        if !kept() {
+            return "This changed while you were reading. ".to_owned();
         }
-        None if kept() => {
-            format!(
-                "This has changed since revision {}, which you were reading. ",
-                pane.with_draft(|draft| draft.revision)
-            )
-        }
-        _ => "This changed while you were reading. ".to_owned(),
+        let revision = before.unwrap_or_else(|| pane.with_draft(|draft| draft.revision));
+        format!("This has changed since revision {revision}, which you were reading. ")
     };
     view! {
         <Show when=move || changed.get()>

@@ -14,7 +14,7 @@ use crate::components::inert::{inert, inert_code, named};
 use crate::components::selecting::Selecting;
 use crate::state::drafts::Draft;
 use crate::state::inbox::{InboxRow, address};
-use crate::state::selection::{Choice, choices};
+use crate::state::selection::{ReviewChoice, choices};
 use crate::state::standing::Standing;
 use crate::state::verdict::Intent;
 
@@ -35,7 +35,7 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
         undecided.get() && row.with(|row| row.as_ref().is_some_and(is_accepted))
     });
     let acts = Memo::new(move |_| {
-        let note = selection.with(|selection| selection.note.clone());
+        let note = selection.with(|selection| selection.note.of(id).to_owned());
         let review: Arc<Review> = pane.review.get();
         let plain = choices(&review);
         let is_plain = |act: &Act| plain.iter().any(|choice| choice.intent == act.intent);
@@ -48,7 +48,7 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
     let choose = move |intent: &Intent| {
         if !changed.get_untracked() {
             let revision = pane.review.with_untracked(|review| review.revision);
-            let choice = Some(Choice { intent: intent.clone(), revision, for_all: false })
+            let choice = Some(ReviewChoice { intent: intent.clone(), revision, for_all: false })
                 .filter(|choice| chosen.get_untracked().as_ref() != Some(&choice.intent));
             selection.update(|selection| selection.choose(id, choice));
         }

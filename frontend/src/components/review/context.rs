@@ -23,6 +23,10 @@ pub fn Context(pane: Pane) -> impl IntoView {
             <h2 class="sub">"Who decides"</h2>
             <p>{move || pane.review.with(|review| inert(&deciders(review)))}</p>
             {move || {
+                let changes = pane.review.with(|review| review.reassignments.clone());
+                changes.iter().map(|change| view! { <p>{inert(&change.to_string())}</p> }).collect_view()
+            }}
+            {move || {
                 let said = pane.review.with(|review| review.advice.clone());
                 said.iter().map(|advice| view! { <p class="advice">{inert(&advice.to_string())}</p> }).collect_view()
             }}
@@ -41,7 +45,6 @@ pub fn Context(pane: Pane) -> impl IntoView {
     }
 }
 
-/// The comments of people.
 #[component]
 pub fn CommentList(pane: Pane) -> impl IntoView {
     let comments = Memo::new(move |_| pane.review.with(|review| review.comments.clone()));
@@ -50,8 +53,9 @@ pub fn CommentList(pane: Pane) -> impl IntoView {
             .get()
             .into_iter()
             .map(|comment| {
+                let author = words::authors_first(&[(&comment).into()], None);
                 view! {
-                    <p><b>{comment.by.to_string()}</b>" "<span class="muted tiny"><Ago at=comment.at /></span><br />{inert(&comment.text)}</p>
+                    <p><b>{author}</b>" "<span class="muted tiny"><Ago at=comment.at /></span><br />{inert(&comment.text)}</p>
                 }
             })
             .collect_view()

@@ -7,23 +7,21 @@ use serde_json::Value;
 
 use super::pane::Pane;
 use crate::state::drafts::Draft;
+use crate::state::unread::Unread;
 
 /// The signals of a [`crate::components::schema_form::SchemaForm`] that edits a part of the draft.
 #[derive(Clone, Copy)]
 pub struct DraftForm {
-    /// The content of the form.
     pub value: RwSignal<Value>,
-    /// Whether the value is what stands in the form, so that it can be kept.
-    pub sound: RwSignal<bool>,
     /// The first mistake in the form; `None` if there is none.
     pub flaw: RwSignal<Option<String>>,
-    /// The text that was typed as JSON and cannot be read, which the draft keeps too.
-    pub unread: RwSignal<Option<String>>,
+    /// The texts in the form that cannot be read, which the draft keeps too. The values at their places are older.
+    pub unread: RwSignal<Unread>,
 }
 
 impl Pane {
     /// Creates a form for the part of the draft that `read` returns and `write` sets; `place` is the place under
-    /// which the draft keeps text that is not JSON. A mistake in the form prevents every decision.
+    /// which the draft keeps text that cannot be read. A mistake in the form prevents every decision.
     pub fn form(
         self,
         place: &str,
@@ -45,8 +43,9 @@ impl Pane {
         write: impl Fn(&mut Draft, Value) + 'static,
     ) -> DraftForm {
         let form = self.draft_form(place, read, write);
-        let DraftForm { value, sound, flaw, .. } = form;
-        self.watch_edit(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != proposed)));
+        let DraftForm { value, flaw, unread } = form;
+        let is_changed = move || unread.with(|texts| !texts.is_empty()) || value.with(|value| *value != proposed);
+        self.watch_edit(move || flaw.get().filter(|_| is_changed()));
         form
     }
 
@@ -61,13 +60,11 @@ impl Pane {
         let value = RwSignal::new(read(&self.workspace.draft_now(self.id)));
         let unread = self.keep_unread(place.to_owned());
         let place = place.to_owned();
-        let form = DraftForm { value, sound: RwSignal::new(true), flaw: RwSignal::new(None), unread };
-        let DraftForm { value, sound, .. } = form;
-        // The last known value in the draft. While a text is typed that the value cannot hold, the form is ahead of it.
+        // The last known value in the draft. A value that `write` does not take is ahead of it.
         let known = StoredValue::new(value.get_untracked());
         Effect::new(move |previous: Option<()>| {
             let value = value.get();
-            if previous.is_none() || !sound.get() {
+            if previous.is_none() {
                 return;
             }
             let before = self.workspace.draft_now(self.id);
@@ -81,15 +78,13 @@ impl Pane {
         });
         self.workspace.on_taken_over(move || {
             let draft = self.workspace.draft_now(self.id);
-            let text = draft.unread.get(&place).cloned();
-            // A field with the text that another tab has mended gets the value, even if that is the one of before.
-            let is_mended = text.is_none() && unread.with_untracked(Option::is_some);
-            if unread.with_untracked(|unread| *unread != text) {
-                unread.set(text);
+            let texts = draft.unread.of(&place);
+            if unread.with_untracked(|unread| *unread != texts) {
+                unread.set(texts);
             }
             let kept = own(&draft);
             // The change may be in another part of the draft, or in another draft.
-            if !is_mended && known.with_value(|known| *known == kept) {
+            if known.with_value(|known| *known == kept) {
                 return;
             }
             known.set_value(kept.clone());
@@ -97,18 +92,18 @@ impl Pane {
                 value.set(kept);
             }
         });
-        form
+        DraftForm { value, flaw: RwSignal::new(None), unread }
     }
 
-    /// The text of the form at `place` that is not JSON, which is written to the draft.
-    fn keep_unread(self, place: String) -> RwSignal<Option<String>> {
+    /// The texts in the form at `place` that cannot be read, which are written to the draft.
+    fn keep_unread(self, place: String) -> RwSignal<Unread> {
         let place = StoredValue::new(place);
-        let kept = move || place.with_value(|place| self.workspace.draft_now(self.id).unread.get(place).cloned());
+        let kept = move || place.with_value(|place| self.workspace.draft_now(self.id).unread.of(place));
         let unread = RwSignal::new(kept());
         Effect::new(move |previous: Option<()>| {
             let now = unread.get();
             if previous.is_some() && now != kept() {
-                let write = |draft: &mut Draft| place.with_value(|place| draft.set_unread(place, now));
+                let write = |draft: &mut Draft| place.with_value(|place| draft.unread.set(place, now));
                 self.workspace.write(&self.review.get_untracked(), write);
             }
         });

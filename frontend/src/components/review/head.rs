@@ -20,7 +20,6 @@ use crate::components::time;
 use crate::state::palette::Section;
 use crate::state::{effects, words};
 
-/// The head of the pane.
 #[component]
 pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     let crumbs = Memo::new(move |_| {
@@ -174,9 +173,10 @@ fn Claim(pane: Pane) -> impl IntoView {
                     let mine = is_mine(&claim.by);
                     let until = format!(" until {}", time::clock(claim.until));
                     let text = if mine { "Claimed by you".to_owned() } else { format!("Claimed by {}", claim.by) };
+                    let whole = format!("{text}{until}");
                     view! {
                         <span class="face" aria-hidden="true">{words::initials(&claim.by)}</span>
-                        <span>{text}<span class="until">{until}</span></span>
+                        <span title=whole>{text}<span class="until">{until}</span></span>
                         {(mine && may)
                             .then(|| view! { <Button class="b ghost sm" off=busy press=move |()| set(false)>"Release"</Button> })}
                     }

@@ -11,9 +11,7 @@ pub fn HiddenWarning(
     /// The number of hidden characters.
     #[prop(into)]
     count: Signal<usize>,
-    /// Removes them.
-    #[prop(into)]
-    remove: Callback<()>,
+    #[prop(into)] remove: Callback<()>,
 ) -> impl IntoView {
     let count = Memo::new(move |_| count.get());
     view! {

@@ -12,7 +12,6 @@ use crate::state::inbox::InboxRow;
 pub struct OpenedReview {
     /// The review; `None` until it is loaded, unless the list has it.
     pub row: Memo<Option<InboxRow>>,
-    /// Why it could not be loaded.
     pub problem: Memo<Option<Problem>>,
     load: LocalResource<Result<(), Problem>>,
 }
@@ -58,7 +57,6 @@ impl OpenedReview {
         Self { row, problem, load }
     }
 
-    /// Loads it again.
     pub fn again(self) {
         self.load.refetch();
     }

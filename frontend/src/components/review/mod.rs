@@ -21,6 +21,7 @@ mod option_form;
 mod options;
 mod pane;
 mod progress;
+mod reassign;
 pub mod recorded;
 mod request;
 mod review_pane;

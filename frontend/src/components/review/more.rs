@@ -1,4 +1,4 @@
-//! Further acts on a review: delegating and withdrawing it. Typed text is kept until it is sent.
+//! Further acts on a review: delegating, reassigning and withdrawing it. Typed text is kept until it is sent.
 
 use leptos::prelude::*;
 use shared::access::Act;
@@ -7,6 +7,7 @@ use shared::deputy::Delegate;
 use shared::error::Problem;
 
 use super::pane::Pane;
+use super::reassign::ReassignDialog;
 use crate::client::{Live, Session, use_api, use_post};
 use crate::components::button::Button;
 use crate::components::commands::{Command, Commands};
@@ -18,7 +19,7 @@ use crate::state::palette::Section;
 use crate::state::shortcuts::DELEGATE;
 use crate::state::{effects, words};
 
-/// The buttons, and the dialog that they share.
+/// The buttons, the dialog in which one delegates or withdraws the review, and the one in which one reassigns it.
 #[component]
 pub fn More(pane: Pane) -> impl IntoView {
     let api = use_api();
@@ -32,6 +33,7 @@ pub fn More(pane: Pane) -> impl IntoView {
     let pending = move || pane.review.with(|review| review.is_pending());
     let hand = Memo::new(move |_| pending() && pane.access.get().is_allowed());
     let withdraw = Memo::new(move |_| pending() && pane.review.with(|review| session.may(Act::Withdraw(review))));
+    let reassign = Memo::new(move |_| pending() && pane.review.with(|review| session.may(Act::Reassign(review))));
     let form = move |hand: bool| if hand { Form::Delegation(pane.id) } else { Form::Withdrawal(pane.id) };
     let kept = move |hand: bool| {
         let kept = pane.workspace.form(&form(hand));
@@ -105,13 +107,16 @@ pub fn More(pane: Pane) -> impl IntoView {
     commands.on_key(Section::Review, DELEGATE, delegates, move || start(true));
     commands.offer(Section::Review, move || {
         let withdraws = || Command::new("Withdraw this review…", move || start(false));
-        withdraw.get_untracked().then(withdraws).into_iter().collect()
+        let reassigns = || Command::new("Reassign this review…", move || pane.reassigning.set(true));
+        let reassigns = reassign.get_untracked().then(reassigns);
+        reassigns.into_iter().chain(withdraw.get_untracked().then(withdraws)).collect()
     });
     let title =
         Signal::derive(move || if hands.get() { "Delegate this review" } else { "Withdraw this review?" }.to_owned());
     view! {
         <span class="asides">
             {move || hand.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(true)>"Delegate"</button> })}
+            {move || reassign.get().then(|| view! { <button class="b ghost sm" on:click=move |_| pane.reassigning.set(true)>"Reassign"</button> })}
             {move || withdraw.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(false)>"Withdraw"</button> })}
             <Dialog open title>
                 <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
@@ -139,6 +144,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                     </div>
                 </form>
             </Dialog>
+            <ReassignDialog pane=pane />
         </span>
     }
 }

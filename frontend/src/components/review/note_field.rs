@@ -8,6 +8,7 @@ use super::form::DraftForm;
 use super::pane::Pane;
 use crate::components::autosize::grow_once_shown;
 use crate::components::focus::focus_on;
+use crate::components::glyph::Glyph;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
 use crate::state::verdict::METADATA;
@@ -15,7 +16,6 @@ use crate::state::verdict::METADATA;
 /// A selector for the text field.
 pub const NOTE: &str = ".say textarea";
 
-/// The text field for the note.
 #[component]
 pub fn NoteField(pane: Pane) -> impl IntoView {
     let node = NodeRef::<html::Textarea>::new();
@@ -36,23 +36,25 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
         }
     };
     view! {
-        <label class="say">
-            <span class="sr">{placeholder}</span>
-            <textarea
-                node_ref=node
-                rows="1"
-                placeholder=placeholder
-                aria-invalid=move || pane.mistakes.with(|all| all.iter().any(|one| matches!(one.path.as_str(), "/comment" | "/verdict/text"))).to_string()
-                prop:value=text
-                on:keydown=send
-                on:input=move |event| {
-                    let text = event_target_value(&event);
-                    pane.workspace.write(&pane.review.get_untracked(), |draft| draft.text = text);
-                }
-            ></textarea>
-            <kbd aria-hidden="true">"c"</kbd>
-        </label>
-        <Metadata pane=pane />
+        <div class="note">
+            <label class="say">
+                <span class="sr">{placeholder}</span>
+                <textarea
+                    node_ref=node
+                    rows="1"
+                    placeholder=placeholder
+                    aria-invalid=move || pane.mistakes.with(|all| all.iter().any(|one| matches!(one.path.as_str(), "/comment" | "/verdict/text"))).to_string()
+                    prop:value=text
+                    on:keydown=send
+                    on:input=move |event| {
+                        let text = event_target_value(&event);
+                        pane.workspace.write(&pane.review.get_untracked(), |draft| draft.text = text);
+                    }
+                ></textarea>
+                <kbd aria-hidden="true">"c"</kbd>
+            </label>
+            <Metadata pane=pane />
+        </div>
     }
 }
 
@@ -61,7 +63,7 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
 #[component]
 fn Metadata(pane: Pane) -> impl IntoView {
     let of_run = pane.review.with_untracked(|review| review.run_id.is_some());
-    let DraftForm { value, sound, flaw, unread } = pane.form(
+    let DraftForm { value, flaw, unread } = pane.form(
         METADATA,
         |draft| Value::Object(draft.metadata.clone()),
         |draft, value| {
@@ -72,15 +74,19 @@ fn Metadata(pane: Pane) -> impl IntoView {
     );
     // It stays open if it has content, and while its content is being deleted.
     let opened = Memo::new(move |before: Option<&bool>| {
-        before == Some(&true) || value.with(|value| *value != json!({})) || unread.with(Option::is_some)
+        before == Some(&true) || value.with(|value| *value != json!({})) || unread.with(|texts| !texts.is_empty())
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());
     of_run.then(|| {
         view! {
             <details class="fold metadata" open=opened>
-                <summary>"Details for later steps"</summary>
+                // On a phone, the button has only the icon.
+                <summary title="Details for later steps">
+                    <Glyph icon=icondata::LuBraces />
+                    <span class="words">"Details for later steps"</span>
+                </summary>
                 <p class="hint">"An object, such as {\"ticket\": 42}. It is kept in the run's context."</p>
-                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base=METADATA label="Details" sound flaw unread />
+                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base=METADATA label="Details" flaw unread />
             </details>
         }
     })

@@ -38,7 +38,6 @@ impl Pane {
     }
 }
 
-/// The open form, if any.
 #[component]
 pub fn OptionForm(pane: Pane) -> impl IntoView {
     let option = Memo::new(move |_| pane.filled());
@@ -53,7 +52,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let untouched = initial(&schema);
     let starts = untouched.clone();
     let (of, own) = (id.clone(), id.clone());
-    let DraftForm { value, sound, flaw, unread } = pane.form(
+    let DraftForm { value, flaw, unread } = pane.form(
         &unread_place(&id),
         move |draft| draft.fields.get(&of).map_or_else(|| starts.clone(), |fields| Value::Object(fields.clone())),
         move |draft, value| match value {
@@ -86,7 +85,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
                 errors=mistakes
                 base=PLACE
                 label=name
-                sound flaw unread
+                flaw unread
             />
         </section>
     }

@@ -55,6 +55,8 @@ pub struct Pane {
     pub mistakes: RwSignal<Vec<Mistake>>,
     /// The id of the option whose form is open.
     pub filling: RwSignal<Option<String>>,
+    /// Whether the dialog that reassigns the review is open.
+    pub reassigning: RwSignal<bool>,
     /// Notified when the first editable value or action shall open its editor.
     pub edit: Trigger,
     /// The mistakes in open forms, by a number of the form.
@@ -100,6 +102,7 @@ impl Pane {
             filling: RwSignal::new(workspace.outbox.with_untracked(|outbox| {
                 option_fields::begun(&first, &draft, outbox.get(id).map(|sending| &sending.request))
             })),
+            reassigning: RwSignal::new(false),
             edit: Trigger::new(),
             flaws: RwSignal::new(BTreeMap::new()),
             checked: RwSignal::new(None),

@@ -38,7 +38,6 @@ use crate::state::words;
 /// The panes on the page.
 type Panes = StoredValue<BTreeMap<ReviewId, Pane>, LocalStorage>;
 
-/// The page of the selected reviews.
 #[component]
 pub fn SelectedReviews(
     /// Called when the person returns to the list.
@@ -120,7 +119,6 @@ fn Together(selecting: Selecting, back: Callback<()>) -> impl IntoView {
     }
 }
 
-/// The decisions that can still be undone.
 #[component]
 fn Held(held: Memo<Vec<ReviewId>>) -> impl IntoView {
     let workspace = Workspace::expect();
@@ -142,22 +140,42 @@ fn Held(held: Memo<Vec<ReviewId>>) -> impl IntoView {
     }
 }
 
-/// The note that goes with each decision.
+/// The note that goes with each decision. Reviews that are selected after it was written have none until the person says
+/// so.
 #[component]
 fn Note(selecting: Selecting) -> impl IntoView {
     const LABEL: &str = "Add a note to each decision";
     let node = NodeRef::<html::Textarea>::new();
-    let text = Memo::new(move |_| selecting.selection.with(|selection| selection.note.clone()));
+    let selection = selecting.selection;
+    let text = Memo::new(move |_| selection.with(|selection| selection.note.text.clone()));
+    let without = Memo::new(move |_| {
+        selection.with(|Selection { note, .. }| !note.is_blank()).then_some(())?;
+        let without = |selection: &Selection| selection.ticked().filter(|id| !selection.note.is_for(*id)).count();
+        Some(selection.with(without)).filter(|without| *without > 0)
+    });
+    let says = move |without: usize| {
+        let some = words::count(without, "review that was", "reviews that were");
+        format!("The note does not go with {some} selected after you wrote it.")
+    };
+    let for_all = move |_| selection.update(|selection| selection.write_note(selection.note.text.clone()));
     Effect::new(move |_| {
         text.track();
         grow_once_shown(node);
     });
-    let write = move |event| selecting.selection.update(|selection| selection.note = event_target_value(&event));
+    let write = move |event| selection.update(|selection| selection.write_note(event_target_value(&event)));
     view! {
         <label class="say">
             <span class="sr">{LABEL}</span>
             <textarea node_ref=node rows="1" placeholder=LABEL prop:value=text on:input=write></textarea>
         </label>
+        <div class="stage" role="status">
+            {move || without.get().map(|without| view! {
+                <p class="banner">
+                    <span class="grow">{says(without)}</span>
+                    <button type="button" class="b sm" on:click=for_all>"Send it with all"</button>
+                </p>
+            })}
+        </div>
     }
 }
 
@@ -187,7 +205,8 @@ fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
             if review.revision != choice.revision || untrack(move || pane.has_changed() || !pane.is_undecided()) {
                 continue;
             }
-            let draft = draft_of(&review, selection.with_untracked(|selection| selection.note.clone()));
+            let note = selection.with_untracked(|selection| selection.note.of(id).to_owned());
+            let draft = draft_of(&review, note);
             let mistakes = workspace.decide_with(&review, &draft, &choice.intent).err();
             pane.mistakes.set(mistakes.unwrap_or_default());
         }

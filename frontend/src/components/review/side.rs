@@ -122,7 +122,8 @@ fn past(review: &Review, report: &Report, me: Option<&str>) -> Vec<Past> {
         let Some(resolution) = &earlier.resolution else { continue };
         let (who, what) = match &resolution.decision {
             Some(decision) if !resolution.by.is_empty() => {
-                (words::people_first(&resolution.by, me), outcomes::verdict(earlier, decision, Quotes::Beginning))
+                let by = resolution.authors(&earlier.decisions);
+                (words::authors_first(&by, me), outcomes::verdict(earlier, decision, Quotes::Beginning))
             }
             _ => (earlier.title.clone(), outcomes::resolution(earlier, resolution, me, Quotes::Beginning)),
         };

@@ -1,7 +1,7 @@
 //! What to know before a decision: the state of the votes, the claim, and why this person may not decide.
 
 use leptos::prelude::*;
-use shared::access::Access;
+use shared::access::{Access, Act};
 
 use super::pane::Pane;
 use crate::client::{Live, Session};
@@ -11,16 +11,22 @@ use crate::components::time;
 use crate::state::sentences::sentence;
 use crate::state::{votes, words};
 
-/// The state of the votes, and problems with them.
+/// The state of the votes, and problems with them, for which admins are offered a remedy.
 #[component]
 pub fn Votes(pane: Pane) -> impl IntoView {
     let session = Session::expect();
     move || {
         let (alarm, text) = pane.review.with(|review| votes::standing(review, session.username().as_deref()))?;
         let class = if alarm { "banner stop" } else { "banner" };
-        Some(
-            view! { <p class=class role=pane.status_role()><Glyph icon=icondata::LuUsers /><span>{inert(&text)}</span></p> },
-        )
+        let may = alarm && pane.is_alone() && pane.review.with(|review| session.may(Act::Reassign(review)));
+        let reassign = may.then(|| {
+            view! { <button type="button" class="b sm" on:click=move |_| pane.reassigning.set(true)>"Reassign"</button> }
+        });
+        Some(view! {
+            <p class=class role=pane.status_role()>
+                <Glyph icon=icondata::LuUsers /><span>{inert(&text)}</span>{reassign}
+            </p>
+        })
     }
 }
 
@@ -73,10 +79,11 @@ pub fn Why(pane: Pane) -> impl IntoView {
         let reason = pane.review.with(|review| {
             let me = me.as_deref()?;
             let rule = &review.reviewers;
+            let chose = review.reassignments.iter().any(|change| change.by.as_str() == me);
+            let barred = !chose && review.barred.iter().any(|name| name.as_str() == me);
             let own = if rule.not_requester && review.requested_by.as_str() == me {
                 "You started this run; somebody else has to decide this".to_owned()
-            } else if let (Some(node), true) = (&rule.not_same_as, review.barred.iter().any(|name| name.as_str() == me))
-            {
+            } else if let (Some(node), true) = (&rule.not_same_as, barred) {
                 format!("You decided at “{node}”; somebody else has to decide this (four eyes)")
             } else {
                 sentence(reason)

@@ -17,7 +17,6 @@ use crate::state::words::{self, count};
 pub fn ValueView(
     /// The format.
     content_type: ContentType,
-    /// The value.
     value: Value,
 ) -> impl IntoView {
     let text = text_of(&value);

@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
+use shared::error::pointer;
 
 use crate::state::diffs::text_of;
 use crate::state::schema::{FieldChoice, Kind, Shape, initial_row, looks_like_number, parse_number};
+use crate::state::unread::Unread;
 
 /// The draft of one field.
 #[derive(Debug, Clone)]
@@ -26,14 +28,33 @@ pub struct FieldDraft {
     /// What was typed or chosen.
     pub content: Content,
     /// Whether the schema alone gives the field its kind, and those around it theirs: then a number whose text cannot be
-    /// read is known for one when the form is opened again, and keeps that text.
+    /// read is known for one when the form is opened again, and the text takes its place in the value.
     declared: bool,
     /// The value while nothing is typed; `None` if the field is left out then.
     empty: Option<Value>,
+    /// The value when the form was opened, which stands in for a text that cannot be read.
+    before: Option<Value>,
     /// The whole schema, for references.
     root: Arc<Value>,
     /// The nesting depth of the field.
     depth: usize,
+}
+
+/// The place of a field in its form, and what the fields around it pass on.
+struct Place<'a> {
+    root: &'a Arc<Value>,
+    /// The JSON pointer of the field in the value of the form.
+    at: String,
+    optional: bool,
+    declared: bool,
+    depth: usize,
+}
+
+impl Place<'_> {
+    /// The place of a member or a row.
+    fn inside(&self, name: &str) -> Self {
+        Self { at: format!("{}{}", self.at, pointer([name])), depth: self.depth + 1, ..*self }
+    }
 }
 
 /// The input of a field, by kind.
@@ -58,7 +79,6 @@ pub enum Content {
 pub struct ListRow {
     /// Identifies the row when rows move.
     pub key: u64,
-    /// The row's field.
     pub draft: FieldDraft,
 }
 
@@ -70,31 +90,34 @@ pub fn next_key() -> u64 {
 }
 
 impl FieldDraft {
-    /// Creates the draft of a form for `schema` with this value.
-    pub fn new(schema: &Value, value: &Value) -> Self {
+    /// Creates the draft of a form for `schema` with this value, and takes the texts of its fields out of `unread`.
+    pub fn new(schema: &Value, value: &Value, unread: &mut Unread) -> Self {
         let root = Arc::new(schema.clone());
-        Self::build(&root, schema, Some(value), (true, false), true, 0)
+        let place = Place { root: &root, at: String::new(), optional: false, declared: true, depth: 0 };
+        Self::build(place, schema, Some(value), true, unread)
     }
 
-    fn build(
-        root: &Arc<Value>,
-        schema: &Value,
-        value: Option<&Value>,
-        (required, optional): (bool, bool),
-        declared: bool,
-        depth: usize,
-    ) -> Self {
-        let shape = Shape::of(root, schema, value, depth);
-        let bare = || Shape::of(root, schema, None, depth).kind;
-        let declared = declared && discriminant(&bare()) == discriminant(&shape.kind);
+    fn build(mut place: Place, schema: &Value, value: Option<&Value>, required: bool, unread: &mut Unread) -> Self {
+        let Place { root, depth, optional, .. } = place;
+        let mut shape = Shape::of(root, schema, value, depth);
+        let bare = Shape::of(root, schema, None, depth).kind;
+        let declared = place.declared && discriminant(&bare) == discriminant(&shape.kind);
+        place.declared = declared;
+        let typed = unread.take(&place.at);
+        // A text that could not be read stays one, whatever the value beside it is.
+        if typed.is_some() && !matches!(shape.kind, Kind::Number { .. } | Kind::Json { .. }) {
+            let object = matches!(bare, Kind::Json { object: true, .. });
+            shape.kind = Kind::Json { expected: None, object };
+        }
         let given = value.filter(|value| !value.is_null());
         let text = |text: String| Content::Text(ArcRwSignal::new(text));
         let content = match &shape.kind {
             Kind::Line { .. } | Kind::Text { .. } => text(given.and_then(Value::as_str).unwrap_or_default().to_owned()),
             // One that cannot be sent yet is kept as the text that was typed.
-            Kind::Number { .. } => text(given.map(text_of).unwrap_or_default()),
+            Kind::Number { .. } => text(typed.or_else(|| given.map(text_of)).unwrap_or_default()),
             Kind::Json { .. } => {
-                text(given.map(|value| serde_json::to_string_pretty(value).unwrap_or_default()).unwrap_or_default())
+                let pretty = |value| serde_json::to_string_pretty(value).ok();
+                text(typed.or_else(|| given.and_then(pretty)).unwrap_or_default())
             }
             Kind::Switch => Content::Switch(ArcRwSignal::new(given.and_then(Value::as_bool))),
             Kind::Choice(choices) => Content::Choice(ArcRwSignal::new(given.and_then(|value| at(choices, value)))),
@@ -103,15 +126,15 @@ impl FieldDraft {
                 Content::Several(ArcRwSignal::new(ticked.filter_map(|value| at(choices, value)).collect()))
             }
             Kind::List { item, .. } => {
-                let row = |value: &Value| Self::row(root, item, value, declared, depth + 1);
-                let rows = given.and_then(Value::as_array).into_iter().flatten().map(row).collect();
+                let row = |(at, value): (usize, &Value)| Self::row(place.inside(&at.to_string()), item, value, unread);
+                let rows = given.and_then(Value::as_array).into_iter().flatten().enumerate().map(row).collect();
                 Content::List(ArcRwSignal::new(rows))
             }
             Kind::Object(fields) => {
                 let field = |(name, schema, required): &(String, Value, bool)| {
                     let value = given.and_then(|value| value.get(name));
-                    let needed = (*required, optional || !required);
-                    (name.clone(), Self::build(root, schema, value, needed, declared, depth + 1))
+                    let place = Place { optional: optional || !required, ..place.inside(name) };
+                    (name.clone(), Self::build(place, schema, value, *required, unread))
                 };
                 Content::Object(fields.iter().map(field).collect())
             }
@@ -123,21 +146,25 @@ impl FieldDraft {
             (Kind::Object(_), Some(_)) | (Kind::Json { .. }, Some(Value::Object(_))) => Some(json!({})),
             _ => None,
         };
-        Self { shape: Arc::new(shape), required, optional, content, declared, empty, root: Arc::clone(root), depth }
+        let before = value.filter(|_| matches!(shape.kind, Kind::Number { .. } | Kind::Json { .. })).cloned();
+        let (shape, root) = (Arc::new(shape), Arc::clone(root));
+        Self { shape, required, optional, content, declared, empty, before, root, depth }
     }
 
-    fn row(root: &Arc<Value>, item: &Value, value: &Value, declared: bool, depth: usize) -> ListRow {
-        ListRow { key: next_key(), draft: Self::build(root, item, Some(value), (true, false), declared, depth) }
+    fn row(place: Place, item: &Value, value: &Value, unread: &mut Unread) -> ListRow {
+        let place = Place { optional: false, ..place };
+        ListRow { key: next_key(), draft: Self::build(place, item, Some(value), true, unread) }
     }
 
     /// Creates a row for this list; `None` if this is no list.
     pub fn new_row(&self) -> Option<ListRow> {
         let Kind::List { item, .. } = &self.shape.kind else { return None };
-        let depth = self.depth + 1;
-        Some(Self::row(&self.root, item, &initial_row(&self.root, item, depth), self.declared, depth))
+        let (root, depth) = (&self.root, self.depth + 1);
+        let place = Place { root, at: String::new(), optional: false, declared: self.declared, depth };
+        Some(Self::row(place, item, &initial_row(root, item, depth), &mut Unread::default()))
     }
 
-    /// The current value; `None` if it is left out. Invalid text is returned as a string, for the server to refuse.
+    /// The current value; `None` if it is left out.
     pub fn read(&self) -> Option<Value> {
         match &self.content {
             Content::Text(text) => {
@@ -145,7 +172,11 @@ impl FieldDraft {
                 if text.is_empty() {
                     self.empty.clone()
                 } else {
-                    Some(self.parse(&text).unwrap_or(Value::String(text)))
+                    match self.parse(&text) {
+                        Ok(value) => Some(value),
+                        Err(_) if self.keeps_text() => Some(Value::String(text)),
+                        Err(_) => self.before.clone(),
+                    }
                 }
             }
             Content::Switch(on) => on.get().map(Value::Bool).or_else(|| self.empty.clone()),
@@ -220,22 +251,34 @@ impl FieldDraft {
         }
     }
 
-    /// The text of a form that is one field of JSON, if it cannot be read.
-    pub fn not_json(&self) -> Option<String> {
-        let (Content::Text(text), Kind::Json { .. }) = (&self.content, &self.shape.kind) else { return None };
-        Some(text.get()).filter(|text| !text.is_empty() && self.parse(text).is_err())
+    /// Whether a text that cannot be read takes its place in the value.
+    fn keeps_text(&self) -> bool {
+        self.declared && matches!(self.shape.kind, Kind::Number { .. })
     }
 
-    /// Whether the value is what stands in the field: no text is typed that it cannot hold.
-    pub fn is_sound(&self) -> bool {
+    /// Adds the texts in this field or inside it that cannot be read, and for which an older value stands in. `at` is the
+    /// JSON pointer of the field in the value of the form.
+    pub fn collect_unread(&self, at: &str, unread: &mut Unread) {
         match &self.content {
             Content::Text(text) => {
-                let keeps_text = self.declared && matches!(self.shape.kind, Kind::Number { .. });
-                text.with(|text| text.is_empty() || keeps_text || self.parse(text).is_ok())
+                let text = text.get();
+                if !text.is_empty() && !self.keeps_text() && self.parse(&text).is_err() {
+                    unread.insert(at, text);
+                }
             }
-            Content::Switch(_) | Content::Choice(_) | Content::Several(_) => true,
-            Content::List(rows) => rows.get().iter().all(|row| row.draft.is_sound()),
-            Content::Object(fields) => fields.iter().all(|(_, field)| field.is_sound()),
+            Content::Switch(_) | Content::Choice(_) | Content::Several(_) => {}
+            Content::List(rows) => {
+                rows.get()
+                    .iter()
+                    .enumerate()
+                    .for_each(|(row, one)| one.draft.collect_unread(&format!("{at}/{row}"), unread));
+            }
+            Content::Object(fields) => {
+                let inside = |name: &str| format!("{at}{}", pointer([name]));
+                for (name, field) in fields {
+                    field.collect_unread(&inside(name), unread);
+                }
+            }
         }
     }
 }

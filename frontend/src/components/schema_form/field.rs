@@ -48,8 +48,9 @@ fn object_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
 
 fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     let id = format!("field-{}", next_key());
-    // A number that could not be read is known for one when the form is opened again.
-    let left = RwSignal::new(matches!(draft.shape.kind, Kind::Number { .. }) && untrack(|| draft.mistake()).is_some());
+    // A text that could not be read is still there when the form is opened again.
+    let is_read = matches!(draft.shape.kind, Kind::Number { .. } | Kind::Json { .. });
+    let left = RwSignal::new(is_read && untrack(|| draft.mistake()).is_some());
     let said = messages_at(place, true);
     let own = StoredValue::new(draft.clone());
     let wrong = Memo::new(move |_| {

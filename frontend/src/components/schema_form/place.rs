@@ -28,9 +28,7 @@ impl FieldPlace {
 /// The ids and states that a field's label, input and message share.
 #[derive(Clone, Copy)]
 pub struct FieldParts {
-    /// The id of the input.
     pub id: StoredValue<String>,
-    /// Whether a value is required.
     pub required: bool,
     /// The messages of the field's mistakes; empty if there are none.
     pub wrong: Memo<String>,
@@ -39,7 +37,6 @@ pub struct FieldParts {
 }
 
 impl FieldParts {
-    /// The id of the input as a string.
     pub fn id(self) -> String {
         self.id.get_value()
     }

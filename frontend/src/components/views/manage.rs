@@ -12,7 +12,6 @@ use crate::components::inert::named;
 use crate::components::listeners::while_shown;
 use crate::state::saved_views::wrong_name;
 
-/// The dialog to change the views.
 #[component]
 pub fn ManageViews(open: RwSignal<bool>) -> impl IntoView {
     view! {

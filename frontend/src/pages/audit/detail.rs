@@ -15,7 +15,6 @@ use crate::state::diffs::text_of;
 use crate::state::story::{channel, decision_of};
 use crate::state::{calls, sent};
 
-/// The details below an entry's row.
 #[component]
 pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let entry = entry.get_value();
@@ -31,6 +30,9 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let seen = event.review_id.map(|review| view! {
         <dt>"review"</dt><dd><a href=format!("/reviews/{review}")>{review.to_string()}</a>" "<a href=format!("/audit?review={review}") class="muted">"only this review"</a></dd>
     });
+    let token = event.token.map(|token| view! {
+        <dt>"token"</dt><dd>{token.to_string()}" "<a href=format!("/audit?q={token}") class="muted">"only this token"</a></dd>
+    });
     let digest = match &data {
         Some(EventData::ReviewViewed(viewed)) => Some(&viewed.digest),
         Some(EventData::FlowSaved(saved)) => Some(&saved.digest),
@@ -44,21 +46,26 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
             None => (decision.revision, &decision.digest),
         };
         let below = match &decision.shown {
-            Some(_) => Some(format!("This is the content below. With the changes it became revision {}, {}.", decision.revision, decision.digest)),
+            Some(_) => Some(format!(
+                "This is the content below. With the changes it became revision {}, {}.",
+                decision.revision, decision.digest
+            )),
             None => review
                 .as_ref()
                 .is_some_and(|review| review.digest == *digest)
                 .then(|| "Digest matches the content of this entry, which is shown below.".to_owned()),
         };
         // The person who gave the remembered approval did not see this review.
-        let grant = decision.grant.map(|grant| view! {
-            {fact("approved by", format!("{}, with the remembered approval {grant}", decision.by))}
+        let grant = decision.grant.map(|grant| {
+            view! {
+                {fact("approved by", format!("{}, with the remembered approval {grant}", decision.by))}
+            }
         });
         view! {
             {grant}
             {fact("seen", format!("revision {revision}, {digest}"))}
             {below.map(|below| view! { <dt></dt><dd class="go">{below}</dd> })}
-            {fact("through", if channel(decision.via).is_empty() { "the console or the API".to_owned() } else { channel(decision.via).trim().to_owned() })}
+            {fact("through", through(decision))}
         }
     });
     let seal = entry.sealed.map_or_else(|| "not yet".to_owned(), |number| format!("by seal {number}"));
@@ -69,11 +76,20 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     };
     view! {
         <div class="audit-detail">
-            <dl class="facts-list">{fact("at", event.at.to_string())}{run}{seen}{digest}{decided}{fact("sealed", seal)}</dl>
+            <dl class="facts-list">{fact("at", event.at.to_string())}{token}{run}{seen}{digest}{decided}{fact("sealed", seal)}</dl>
             {review.map(|review| view! { <Seen review decision/> })}
             {call}
             <details class="fold"><summary>"The entry as it is stored"</summary><pre class="audit-json">{in_pieces(&raw)}</pre></details>
         </div>
+    }
+}
+
+/// Through what a decision came. In records of older versions, a token does not show.
+fn through(decision: &Decision) -> String {
+    match channel(decision.via).trim() {
+        "" if decision.token.is_some() => "the API".to_owned(),
+        "" => "the console or the API".to_owned(),
+        channel => channel.to_owned(),
     }
 }
 

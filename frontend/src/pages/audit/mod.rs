@@ -107,8 +107,8 @@ fn EntryRow(entry: Entry) -> impl IntoView {
     let event = &entry.event;
     let (at, kind) = (event.at, event.kind.as_str());
     let run = event.run_id.map(words::tail);
-    let who = match &event.actor {
-        Some(actor) => view! { <b>{actor.to_string()}</b> }.into_any(),
+    let who = match event.author() {
+        Some(author) => view! { <b>{words::authors_first(&[author], None)}</b> }.into_any(),
         None => view! { <span class="muted">"Countersign"</span> }.into_any(),
     };
     let entry = StoredValue::new(entry);

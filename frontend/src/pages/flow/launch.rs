@@ -6,7 +6,7 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-use shared::access::{Access, Act};
+use shared::access::Act;
 use shared::api::Launch;
 use shared::error::{Mistake, Problem};
 use shared::run::Context;
@@ -20,9 +20,14 @@ use crate::components::inert::{inert, inert_code};
 use crate::components::schema_form::SchemaForm;
 use crate::state::drafts::{Form, asks_password};
 use crate::state::schema::initial;
+use crate::state::unread::Unread;
 use crate::state::words;
 
-/// The tab "Launch".
+/// The places of the input and the context in the request, as JSON pointers.
+const PLACES: [&str; 2] = ["/input", "/context"];
+/// The member of the draft with the texts that cannot be read.
+const UNREAD: &str = "unread";
+
 #[component]
 pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let api = use_api();
@@ -40,14 +45,28 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     });
     // A flow that declares no input takes any, and a run that is started again may have some.
     let fields = fields || input.with_untracked(|input| *input != json!({}));
+    // Texts that cannot be read are kept beside the values, by their places in the request.
+    let texts = kept.get(UNREAD).and_then(|texts| Unread::deserialize(texts).ok()).unwrap_or_default();
+    let [input_unread, context_unread] = PLACES.map(|place| RwSignal::new(texts.of(place)));
+    let all_unread = Memo::new(move |_| {
+        let mut texts = Unread::default();
+        for (place, own) in PLACES.into_iter().zip([input_unread, context_unread]) {
+            texts.set(place, own.get());
+        }
+        texts
+    });
     let is_typed = Memo::new(move |_| {
-        untouched
-            .with_value(|[own, around]| input.with(|input| input != own) || context.with(|context| context != around))
+        all_unread.with(|texts| !texts.is_empty())
+            || untouched.with_value(|[own, around]| {
+                input.with(|input| input != own) || context.with(|context| context != around)
+            })
     });
     let in_memory = asks_password(&schema);
     Effect::new(move |_| {
-        let parts = || [("input".to_owned(), input.get()), ("context".to_owned(), context.get())];
-        let typed = is_typed.get().then(|| parts().into_iter().collect());
+        let texts = all_unread.get();
+        let texts = (!texts.is_empty()).then(|| (UNREAD.to_owned(), json!(texts)));
+        let parts = [("input".to_owned(), input.get()), ("context".to_owned(), context.get())];
+        let typed = is_typed.get().then(|| parts.into_iter().chain(texts).collect());
         of.with_value(|of| workspace.write_form(of, typed, in_memory));
     });
     // Counts how often the form was emptied; it is then created again.
@@ -56,6 +75,9 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         let [own, around] = untouched.get_value();
         input.set(own);
         context.set(around);
+        for texts in [input_unread, context_unread] {
+            texts.set(Unread::default());
+        }
         emptied.update(|times| *times += 1);
         focus_on(".launch-fields :is(input, textarea, select)");
     };
@@ -113,10 +135,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         };
         launch.send(Launch { flow: id.clone(), version: Some(version), input, context });
     };
-    let denied = Memo::new(move |_| match session.access(Act::Launch) {
-        Access::Denied(why) => Some(why),
-        Access::Allowed | Access::Hidden => None,
-    });
+    let denied = Memo::new(move |_| session.denied(Act::Launch));
     let off = Signal::derive(move || {
         let is_flawed = |flaw: RwSignal<Option<String>>| flaw.with(Option::is_some);
         busy.get() || denied.get().is_some() || is_flawed(input_flaw) || is_flawed(context_flaw)
@@ -124,16 +143,18 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let form = move || {
         emptied.track();
         if fields {
-            view! { <SchemaForm schema=schema.clone() value=input errors base="/input" flaw=input_flaw/> }.into_any()
+            view! { <SchemaForm schema=schema.clone() value=input errors base=PLACES[0] flaw=input_flaw unread=input_unread/> }.into_any()
         } else {
             view! { <p class="soft">"This flow takes no input."</p> }.into_any()
         }
     };
     let context_form = move || {
         emptied.track();
-        view! { <SchemaForm schema=context_schema() value=context errors base="/context" flaw=context_flaw/> }
+        view! {
+            <SchemaForm schema=context_schema() value=context errors base=PLACES[1] flaw=context_flaw unread=context_unread/>
+        }
     };
-    let with_context = context.with_untracked(|context| *context != json!({}));
+    let with_context = context.with_untracked(|context| *context != json!({})) || texts.has(PLACES[1]);
     let nodes = flow.graph.as_ref().map(|graph| graph.nodes.iter().filter(|node| node.kind != "end").count());
     view! {
         <div class="in launch">

@@ -22,21 +22,15 @@ const PAUSE: u32 = 60;
 
 /// The parts of the page that the keys act on.
 pub struct Keys {
-    /// The selected row.
     pub at: RwSignal<Option<ReviewId>>,
-    /// The review that is open.
     pub open: Memo<Option<ReviewId>>,
     /// Whether the page of the selected reviews is open.
     pub on_selected: Memo<bool>,
-    /// The selected reviews.
     pub selecting: Selecting,
-    /// The search field.
     pub search_field: NodeRef<html::Input>,
-    /// Opens a review.
     pub read: Callback<ReviewId>,
     /// Opens the page of the selected reviews.
     pub decide: Callback<()>,
-    /// Returns to the list.
     pub back: Callback<()>,
 }
 

@@ -6,10 +6,8 @@ use crate::client::{Live, ReviewList};
 use crate::state::inbox::{Inbox, Numbers};
 use crate::state::words::{count, counted};
 
-/// The counts beside the heading.
 #[component]
 pub fn Summary(
-    /// Whether a filter is set.
     filtered: Memo<bool>,
     /// The number of reviews in the list; `None` if unknown.
     total: Memo<Option<u64>>,

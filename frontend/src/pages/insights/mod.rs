@@ -96,7 +96,6 @@ fn filter_now(filter: InsightsFilter, query: Memo<leptos_router::params::ParamsM
     InsightsFilter { split, ..filter }
 }
 
-/// The key figures.
 fn numbers(figures: &Figures) -> AnyView {
     let Figures { requests, pending, expired, approval_rate, response_ms, .. } = *figures;
     let tiles = [

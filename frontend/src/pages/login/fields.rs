@@ -15,9 +15,7 @@ pub fn Fields(
     now: RwSignal<Option<User>>,
     /// The first field, for the focus.
     first: NodeRef<html::Input>,
-    /// The typed username.
     username: RwSignal<String>,
-    /// The typed password.
     password: RwSignal<String>,
 ) -> impl IntoView {
     // A memo, so that the field is not created again while its text changes.

@@ -22,7 +22,6 @@ pub enum Target {
     Page(String),
 }
 
-/// An entry of the palette.
 #[derive(Clone, PartialEq)]
 pub struct Entry {
     /// The id of its option in the page.

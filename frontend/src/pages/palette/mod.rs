@@ -27,13 +27,10 @@ type KeyHandler = Box<dyn Fn(&KeyboardEvent)>;
 /// What the field and the list share. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 struct Field {
-    /// Whether the palette is open.
     open: RwSignal<bool>,
     /// Whether the list is loaded.
     is_listed: RwSignal<bool>,
-    /// The typed text.
     text: RwSignal<String>,
-    /// The id of the selected option.
     selected: RwSignal<Option<String>>,
     /// What the list does with a key; `None` until it is loaded.
     keys: StoredValue<Option<KeyHandler>, LocalStorage>,
@@ -46,7 +43,6 @@ fn list() -> Result<AnyView, SplitLoaderError> {
     Ok(untrack(|| view! { <PaletteList /> }.into_any()))
 }
 
-/// The palette, and the key that opens it.
 #[component]
 pub fn Palette() -> impl IntoView {
     let open = Commands::expect().open;
@@ -83,7 +79,6 @@ pub fn Palette() -> impl IntoView {
     }
 }
 
-/// The open palette.
 #[component]
 fn Opened() -> impl IntoView {
     let Field { open, is_listed, text, selected, keys, .. } = expect_context();

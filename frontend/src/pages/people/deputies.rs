@@ -15,7 +15,6 @@ use crate::components::states::Loaded;
 use crate::components::time::day;
 use crate::state::words;
 
-/// The tab with the person's deputies.
 #[component]
 pub fn Deputies() -> impl IntoView {
     let api = use_api();

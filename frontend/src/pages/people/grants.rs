@@ -11,7 +11,6 @@ use crate::components::inert::inert_code;
 use crate::components::states::Loaded;
 use crate::components::time::day;
 
-/// The tab of the remembered approvals.
 #[component]
 pub fn Grants() -> impl IntoView {
     let api = use_api();

@@ -1,6 +1,7 @@
 //! For admins, people and their roles. For everybody, their own tokens, deputies, remembered approvals, notifications,
 //! password, sessions and second factor.
 
+mod confirm_session;
 mod deputies;
 mod erase;
 mod grants;
@@ -12,6 +13,7 @@ mod security;
 mod slack_member;
 mod this_browser;
 mod token_form;
+mod token_table;
 mod tokens;
 mod user_form;
 mod users;
@@ -22,6 +24,7 @@ use leptos_router::hooks::use_query_map;
 use shared::access::Act;
 use shared::error::Problem;
 
+use self::confirm_session::ConfirmSession;
 use self::deputies::Deputies;
 use self::grants::Grants;
 use self::notifications::NotificationsTab;
@@ -32,7 +35,6 @@ use crate::client::Session;
 use crate::components::arrival;
 use crate::state::verdict::is_at;
 
-/// The tabs of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PeopleTab {
     Users,
@@ -91,6 +93,7 @@ pub fn PeoplePage() -> impl IntoView {
                     PeopleTab::Notifications => view! { <NotificationsTab/> }.into_any(),
                     PeopleTab::Security => view! { <Security/> }.into_any(),
                 }}
+                <ConfirmSession/>
             </div>
         </section>
     }

@@ -27,7 +27,7 @@ pub fn NotificationsTab() -> impl IntoView {
     let session = Session::expect();
     let known = LocalResource::new(move || async move { api.notifications(None).await });
     let choice = |known: Notifications| {
-        if known.available.is_empty() && known.rules.is_empty() {
+        if known.available.is_empty() && known.applied().is_empty() {
             return view! {
                 <Empty icon=icondata::LuBell title="E-mail and Slack are not set up">
                     <p>{NOTHING}</p>
@@ -61,6 +61,7 @@ fn event_words(event: Occasion) -> &'static str {
         Occasion::Requested => "I am asked to decide",
         Occasion::Expiring => "its deadline is near",
         Occasion::Resolved => "it is resolved",
+        Occasion::Commented => "others comment on it",
     }
 }
 
@@ -74,7 +75,11 @@ fn Choice(known: Notifications) -> impl IntoView {
     let saved = RwSignal::new(known);
     let problem = RwSignal::new(None::<Problem>);
     let dirty = Memo::new(move |_| saved.with(|saved| chosen.with(|chosen| saved != chosen)));
-    let count = Memo::new(move |_| chosen.with(|chosen| chosen.rules.len()));
+    let count = Memo::new(move |_| chosen.with(|chosen| chosen.applied().len()));
+    let has_own = Memo::new(move |_| chosen.with(|chosen| chosen.rules.is_some()));
+    let has_default = Memo::new(move |_| chosen.with(|chosen| !chosen.default_rules.is_empty()));
+    // The editor of a rule shows the rule with which it was made.
+    let returned = RwSignal::new(());
     let save = Action::new_local(move |chosen_now: &Notifications| {
         let chosen_now = chosen_now.clone();
         problem.set(None);
@@ -97,8 +102,19 @@ fn Choice(known: Notifications) -> impl IntoView {
     let add = move |()| {
         chosen.update(|chosen| {
             let next = next_rule(chosen);
-            chosen.rules.extend(next);
+            chosen.own_rules().extend(next);
         });
+    };
+    let use_default = move |()| {
+        chosen.update(|chosen| chosen.rules = None);
+        returned.set(());
+    };
+    let told = move || match (has_own.get(), has_default.get()) {
+        (false, true) => "This is the default of this server. If you change it, your own rules apply instead.",
+        (true, true) if count.get() == 0 => "You are not notified outside the console. These are your own rules.",
+        (true, true) => "These are your own rules. The default of this server does not apply.",
+        _ if count.get() == 0 => "You are not notified outside the console.",
+        _ => "",
     };
     let admins = session.me.with_untracked(|me| me.as_ref().and_then(|me| me.email.clone()));
     let unknown = admins.is_none();
@@ -108,7 +124,7 @@ fn Choice(known: Notifications) -> impl IntoView {
                 Channel::Slack => chosen.slack_user_id.is_none(),
                 Channel::Email => chosen.email.is_none() && unknown,
             };
-            missing && chosen.rules.iter().any(|rule| rule.channel == channel)
+            missing && chosen.applied().iter().any(|rule| rule.channel == channel)
         })
     };
     let mail_wrong = mistake_at(problem, "/email");
@@ -163,10 +179,11 @@ fn Choice(known: Notifications) -> impl IntoView {
         <form class="notifications" on:submit=move |event| { event.prevent_default(); save.dispatch_local(chosen.get_untracked()); } novalidate>
             {none.then(|| view! { <p class="banner warn">"None of these notifications can be sent at the moment. "{NOTHING}</p> })}
             <div class="card">
-                {move || (0..count.get()).map(|at| rule_view(chosen, problem, at)).collect_view()}
+                {move || { returned.track(); (0..count.get()).map(|at| rule_view(chosen, problem, at)).collect_view() }}
                 <footer>
                     <Button class="b" off=Signal::derive(move || none || count.get() >= MAX_RULES) press=add><Glyph icon=icondata::LuPlus/>"Add a rule"</Button>
-                    <span class="muted small">{move || (count.get() == 0).then_some("You are not notified outside the console.")}</span>
+                    <Show when=move || has_default.get()><Button class="b" off=Signal::derive(move || !has_own.get()) press=use_default>"Use the default"</Button></Show>
+                    <span class="muted small">{told}</span>
                 </footer>
             </div>
             {slack.then(member)}
@@ -183,9 +200,9 @@ fn Choice(known: Notifications) -> impl IntoView {
 /// The editor of one rule, which exists as long as the rule does and follows `chosen`.
 fn rule_view(chosen: RwSignal<Notifications>, problem: RwSignal<Option<Problem>>, at: usize) -> impl IntoView {
     let change = move |change: &mut dyn FnMut(&mut Rule)| {
-        chosen.update(|chosen| chosen.rules.get_mut(at).into_iter().for_each(change));
+        chosen.update(|chosen| chosen.own_rules().get_mut(at).into_iter().for_each(change));
     };
-    let Some(rule) = chosen.with_untracked(|chosen| chosen.rules.get(at).cloned()) else { return ().into_any() };
+    let Some(rule) = chosen.with_untracked(|chosen| chosen.applied().get(at).cloned()) else { return ().into_any() };
     let mut channels = chosen.with_untracked(|chosen| chosen.available.clone());
     if !channels.contains(&rule.channel) {
         channels.push(rule.channel);
@@ -199,11 +216,12 @@ fn rule_view(chosen: RwSignal<Notifications>, problem: RwSignal<Option<Problem>>
     });
     let wait_words: Vec<_> = wait_words.collect();
     let events = Occasion::ALL.iter().copied().map(|event| {
-        let on = move || chosen.with(|chosen| chosen.rules.get(at).is_some_and(|rule| is_on(&rule.events, &event)));
+        let on = move || chosen.with(|chosen| chosen.applied().get(at).is_some_and(|rule| is_on(&rule.events, &event)));
         chip(event_words(event), on, move |_| change(&mut |rule| flip(Occasion::ALL, &mut rule.events, event)))
     });
     let severities = Severity::ALL.iter().copied().map(|one| {
-        let on = move || chosen.with(|chosen| chosen.rules.get(at).is_some_and(|rule| is_on(&rule.severities, &one)));
+        let on =
+            move || chosen.with(|chosen| chosen.applied().get(at).is_some_and(|rule| is_on(&rule.severities, &one)));
         chip(one.as_str(), on, move |_| {
             change(&mut |rule| {
                 flip(Severity::ALL, &mut rule.severities, one);
@@ -214,7 +232,7 @@ fn rule_view(chosen: RwSignal<Notifications>, problem: RwSignal<Option<Problem>>
         })
     });
     let wrong = move || problem.with(|problem| mistakes(problem.as_ref()?, &format!("/rules/{at}")));
-    let remove = move |_| drop(chosen.try_update(|chosen| chosen.rules.remove(at)));
+    let remove = move |_| drop(chosen.try_update(|chosen| chosen.own_rules().remove(at)));
     view! {
         <fieldset class="rule">
             <legend class="sr">{format!("Rule {}", at + 1)}</legend>

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use leptos::prelude::*;
-use shared::access::{ADMIN, DEVELOPER, REVIEWER};
+use shared::access::{ADMIN, ASKER, DEVELOPER, REVIEWER};
 
 use crate::components::glyph::Glyph;
 use crate::components::listeners::while_shown;
 
 /// The system roles and what each allows.
-pub const SYSTEM: [(&str, &str); 3] = [
+pub const SYSTEM: [(&str, &str); 4] = [
     (REVIEWER, "Decides reviews that name no other reviewers, and sees their runs."),
-    (DEVELOPER, "Saves flows, starts and cancels runs, and sees all runs."),
-    (ADMIN, "Both of these, plus people, audit and settings. It includes none of your organisation's own roles."),
+    (ASKER, "Asks people questions, and sees and withdraws its own. Enough for an agent that only asks."),
+    (DEVELOPER, "Asks too, saves flows, starts and cancels runs, and sees all runs."),
+    (ADMIN, "All of these, plus people, audit and settings. It includes none of your organisation's own roles."),
 ];
 
 /// Whether a role is one of the system's.
@@ -52,10 +53,7 @@ fn toggle(roles: RwSignal<BTreeSet<String>>, role: &str, on: bool) {
 
 /// Checkboxes for the system roles.
 #[component]
-pub fn SystemRoles(
-    /// The selected roles.
-    roles: RwSignal<BTreeSet<String>>,
-) -> impl IntoView {
+pub fn SystemRoles(roles: RwSignal<BTreeSet<String>>) -> impl IntoView {
     let row = move |(role, allows): (&'static str, &'static str)| {
         view! {
             <label class="role">
@@ -71,7 +69,6 @@ pub fn SystemRoles(
 /// The organisation's own roles as tags, with a field to add more.
 #[component]
 pub fn OwnRoles(
-    /// The selected roles.
     roles: RwSignal<BTreeSet<String>>,
     /// Roles that other people have, as suggestions.
     #[prop(into)]
@@ -117,12 +114,7 @@ pub fn OwnRoles(
 
 /// Check boxes for a subset of the given roles.
 #[component]
-pub fn RoleSubset(
-    /// The roles to choose from.
-    offered: Vec<String>,
-    /// The selected roles.
-    roles: RwSignal<BTreeSet<String>>,
-) -> impl IntoView {
+pub fn RoleSubset(offered: Vec<String>, roles: RwSignal<BTreeSet<String>>) -> impl IntoView {
     let row = move |role: String| {
         let allows = SYSTEM.iter().find(|(name, _)| *name == role).map(|(_, allows)| *allows);
         let (is, name) = (role.clone(), role.clone());

@@ -11,6 +11,7 @@ use crate::client::{Session, use_api};
 use crate::components::button::Button;
 use crate::components::copy::CopyButton;
 use crate::components::dialog::Dialog;
+use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
 use crate::components::time::day;
@@ -66,16 +67,23 @@ fn PasswordForm() -> impl IntoView {
     let api = use_api();
     let notices = Notifier::expect();
     let (current, new) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+    // Someone who changes their password because others may know it would otherwise forget the tokens.
+    let end_tokens = RwSignal::new(true);
     let problem = RwSignal::new(None::<Problem>);
     let change = Action::new_local(move |(): &()| {
         problem.set(None);
-        let password = NewPassword { current: current.get_untracked(), new: new.get_untracked() };
+        let end_tokens = end_tokens.get_untracked();
+        let password = NewPassword { current: current.get_untracked(), new: new.get_untracked(), end_tokens };
         async move {
             match api.change_password(&password).await {
                 Ok(()) => {
                     current.set(String::new());
                     new.set(String::new());
-                    notices.good("Your password was changed. Your other sessions have ended.");
+                    notices.good(if end_tokens {
+                        "Your password was changed. Your other sessions and your tokens have ended."
+                    } else {
+                        "Your password was changed. Your other sessions have ended."
+                    });
                 }
                 Err(refused) => problem.set(Some(refused)),
             }
@@ -93,6 +101,10 @@ fn PasswordForm() -> impl IntoView {
         <form class="narrow" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
             <Field label="Current password" kind="password" complete="current-password" value=current problem path="/current"/>
             <Field label="New password" hint="At least 12 characters. Several words in a row work well." kind="password" complete="new-password" value=new problem path="/new"/>
+            <label class="role">
+                <input type="checkbox" prop:checked=end_tokens on:change=while_shown(move |event| end_tokens.set(event_target_checked(&event)))/>
+                <span><b>"End my tokens too"</b><span class="hint">"Programs that use them are refused until you give them new ones."</span></span>
+            </label>
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="actions"><Button class="b" off=busy>"Change password"</Button></div>
         </form>
@@ -101,7 +113,7 @@ fn PasswordForm() -> impl IntoView {
 
 /// A step of setting up the second factor.
 #[derive(Clone)]
-enum Step {
+enum SetupStep {
     Confirm(NewSecondFactor),
     Recovery(Vec<String>),
 }
@@ -113,10 +125,10 @@ fn SecondFactor() -> impl IntoView {
     let has_password = Memo::new(move |_| session.me.with(|me| me.as_ref().is_none_or(|me| !me.single_sign_on)));
     let known = LocalResource::new(move || async move { api.second_factor().await });
     // The current step; `None` unless it is being set up.
-    let step = RwSignal::new(None::<Step>);
+    let step = RwSignal::new(None::<SetupStep>);
     let (code, password) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let problem = RwSignal::new(None::<Problem>);
-    let take = move |answer: Result<Option<Step>, Problem>| match answer {
+    let take = move |answer: Result<Option<SetupStep>, Problem>| match answer {
         Ok(next) => {
             code.set(String::new());
             password.set(String::new());
@@ -133,7 +145,7 @@ fn SecondFactor() -> impl IntoView {
         let (confirm, typed) = (*confirm, code.get_untracked());
         async move {
             take(if confirm {
-                api.confirm_second_factor(typed).await.map(|codes| Some(Step::Recovery(codes.recovery_codes)))
+                api.confirm_second_factor(typed).await.map(|codes| Some(SetupStep::Recovery(codes.recovery_codes)))
             } else {
                 api.remove_second_factor(typed).await.map(|()| None)
             });
@@ -143,7 +155,7 @@ fn SecondFactor() -> impl IntoView {
         problem.set(None);
         // Somebody without a password, such as the first admin, leaves the field empty.
         let typed = Some(password.get_untracked()).filter(|typed| !typed.is_empty());
-        async move { take(api.begin_second_factor(typed).await.map(|new| Some(Step::Confirm(new)))) }
+        async move { take(api.begin_second_factor(typed).await.map(|new| Some(SetupStep::Confirm(new)))) }
     });
     let form = move |confirm: bool, words: &'static str, hint: &'static str| {
         view! {
@@ -177,7 +189,7 @@ fn SecondFactor() -> impl IntoView {
     let body = move || match step.get() {
         None => view! { <Loaded from=known failed="Your second factor could not be loaded" rows=2 children=state/> }
             .into_any(),
-        Some(Step::Confirm(new)) => {
+        Some(SetupStep::Confirm(new)) => {
             let picture = format!("data:image/svg+xml,{}", js_sys::encode_uri_component(&new.qr_svg));
             view! {
                 <p>"Scan this with an authenticator app, or type the secret into it. Then type the code that it shows."</p>
@@ -190,7 +202,7 @@ fn SecondFactor() -> impl IntoView {
             }
             .into_any()
         }
-        Some(Step::Recovery(codes)) => {
+        Some(SetupStep::Recovery(codes)) => {
             view! { <RecoveryCodes codes=codes.join("\n") stored=move |()| take(Ok(None))/> }.into_any()
         }
     };

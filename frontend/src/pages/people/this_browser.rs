@@ -4,9 +4,8 @@ use leptos::prelude::*;
 
 use crate::client::{BrowserNotifications, Permission};
 use crate::components::listeners::while_shown;
-use crate::state::browser_notifications::Choice;
+use crate::state::browser_notifications::NotificationChoice;
 
-/// The settings of this browser.
 #[component]
 pub fn ThisBrowser() -> impl IntoView {
     let notifications = BrowserNotifications::expect();
@@ -21,7 +20,7 @@ pub fn ThisBrowser() -> impl IntoView {
     let switch_on = Action::new_local(move |(): &()| async move {
         unanswered.set(false);
         match notifications.ask().await {
-            Permission::Granted => choose(Choice { on: true, ..choice.get_untracked() }),
+            Permission::Granted => choose(NotificationChoice { on: true, ..choice.get_untracked() }),
             Permission::Unasked => unanswered.set(true),
             Permission::Insecure | Permission::Missing | Permission::Denied => {}
         }
@@ -33,10 +32,11 @@ pub fn ThisBrowser() -> impl IntoView {
         if event_target_checked(&event) {
             switch_on.dispatch_local(());
         } else {
-            choose(Choice { on: false, ..choice.get_untracked() });
+            choose(NotificationChoice { on: false, ..choice.get_untracked() });
         }
     };
-    let says_what = move |event| choose(Choice { says_what: event_target_checked(&event), ..choice.get_untracked() });
+    let says_what =
+        move |event| choose(NotificationChoice { says_what: event_target_checked(&event), ..choice.get_untracked() });
     let can = Memo::new(move |_| matches!(notifications.permission.get(), Permission::Unasked | Permission::Granted));
     let barred = move || match notifications.permission.get() {
         Permission::Insecure => {
@@ -72,7 +72,7 @@ pub fn ThisBrowser() -> impl IntoView {
                             on:change=while_shown(flip)
                         />
                         <span>
-                            <b>"Notify me when a review waits for me"</b>
+                            <b>"Notify me when a review waits for me, and of comments where I take part"</b>
                             <span class="hint">"While no tab of Countersign is in sight. A click opens the review, and decides nothing."</span>
                         </span>
                     </label>
@@ -86,7 +86,7 @@ pub fn ThisBrowser() -> impl IntoView {
                             />
                             <span>
                                 <b>"Show what is asked"</b>
-                                <span class="hint">"The title, the flow and the deadline, also to others who see your screen. Otherwise only the severity."</span>
+                                <span class="hint">"The title, the flow, the deadline and who comments, also to others who see your screen. Otherwise only the severity."</span>
                             </span>
                         </label>
                     </Show>

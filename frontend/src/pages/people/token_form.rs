@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use leptos::prelude::*;
-use shared::access::{ADMIN, DEVELOPER, REVIEWER};
+use shared::access::{ASKER, Act, Principal, access};
 use shared::api::{NewToken, Token};
 use shared::error::Problem;
 
@@ -55,17 +55,15 @@ pub fn TokenForm(
         }
     });
     let busy = create.pending();
-    let mut offered = session.me.with_untracked(|me| me.as_ref().map(|me| me.roles.clone()).unwrap_or_default());
-    // The role of admins includes these, and a token may have them alone.
-    if offered.iter().any(|role| role == ADMIN) {
-        offered.extend([REVIEWER, DEVELOPER].map(str::to_owned));
-    }
-    offered.sort();
-    offered.dedup();
-    // A token without a role is of no use, so the only one is ticked.
-    if let [only] = &offered[..] {
-        roles.set(BTreeSet::from([only.clone()]));
-    }
+    // A token may have the roles that another one includes without that one.
+    let offered: BTreeSet<String> = untrack(|| session.principal()).map_or_else(BTreeSet::new, |me| {
+        let included = me.included_roles().iter().map(|&role| role.to_owned());
+        me.roles.iter().cloned().chain(included).collect()
+    });
+    // A token without a role is of no use, so the only one is ticked. Most programs of people who may ask only ask.
+    let only = offered.first().filter(|_| offered.len() == 1);
+    roles.set(offered.get(ASKER).or(only).cloned().into_iter().collect());
+    let offered: Vec<String> = offered.into_iter().collect();
     let send = move || {
         let name = name.get_untracked().trim().to_owned();
         if name.is_empty() {
@@ -107,7 +105,7 @@ pub fn TokenForm(
     }
 }
 
-/// A first request with a token, ready for a terminal, after what it does. Only developers' programs may ask people.
+/// A first request with a token, ready for a terminal, after what it does. Not every program may ask people.
 fn first_request(origin: &str, secret: &str, may_ask: bool) -> (&'static str, String) {
     let send = |url: &str| format!("curl \"{origin}{url}\" \\\n  -H \"Authorization: Bearer {secret}\"");
     if !may_ask {
@@ -123,7 +121,8 @@ fn first_request(origin: &str, secret: &str, may_ask: bool) -> (&'static str, St
 fn Secret(token: Token, open: RwSignal<bool>) -> impl IntoView {
     let secret = token.secret.unwrap_or_default();
     let origin = window().location().origin().unwrap_or_default();
-    let may_ask = token.roles.iter().any(|role| [ADMIN, DEVELOPER].contains(&role.as_str()));
+    let principal = Principal::new(token.owner.clone(), token.roles.iter().cloned().collect());
+    let may_ask = access(&principal, Act::Ask).is_allowed();
     let (does, request) = first_request(&origin, &secret, may_ask);
     let shown = request.clone();
     view! {

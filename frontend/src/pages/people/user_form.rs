@@ -25,6 +25,9 @@ pub fn UserForm(
     /// Asks whether to remove the person's second factor.
     #[prop(into)]
     remove_factor: Callback<()>,
+    /// Shows the person's tokens.
+    #[prop(into)]
+    show_tokens: Callback<()>,
 ) -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
@@ -41,7 +44,7 @@ pub fn UserForm(
     let active = RwSignal::new(user.as_ref().is_none_or(|user| user.active));
     let problem = RwSignal::new(None::<Problem>);
     let new = user.is_none();
-    let me = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()));
+    let me = untrack(move || session.username());
     let own = me.is_some() && user.as_ref().map(|user| user.username.clone()) == me;
     let user = StoredValue::new(user);
 
@@ -128,6 +131,8 @@ pub fn UserForm(
                         <Field label="New password" hint="At least 12 characters." kind="password" complete="new-password" value=password problem path="/password"/></details>
                     <details class="fold"><summary>"Second factor"<span class="muted">"when their device is lost"</span></summary>
                         <button type="button" class="b" on:click=move |_| remove_factor.run(())>"Remove it…"</button></details>
+                    <details class="fold"><summary>"Tokens"<span class="muted">"of their programs"</span></summary>
+                        <button type="button" class="b" on:click=move |_| show_tokens.run(())>"Show them…"</button></details>
                     {(!own).then(|| view! { <SlackMember value=slack problem/> })}
                     <label class="role">
                         <input type="checkbox" prop:checked=active on:change=while_shown(move |event| active.set(event_target_checked(&event)))/>

@@ -9,6 +9,7 @@ use shared::api::User;
 use super::erase::Erase;
 use super::remove_factor::RemoveFactor;
 use super::roles::role_tags;
+use super::tokens::TokensOf;
 use super::user_form::UserForm;
 use crate::client::{Session, use_api};
 use crate::components::dialog::Dialog;
@@ -24,7 +25,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     let users = LocalResource::new(move || async move { api.users().await.map(|page| page.items) });
     let editing = RwSignal::new(None::<User>);
     let open = RwSignal::new(false);
-    let removing_factor = RwSignal::new(false);
+    let (removing_factor, showing_tokens) = (RwSignal::new(false), RwSignal::new(false));
     let (erasing, asking) = (RwSignal::new(None::<User>), RwSignal::new(false));
     Effect::new(move |_| {
         if adding.get() {
@@ -65,6 +66,9 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
             user.as_ref().map_or_else(|| "Add a person".to_owned(), |user| format!("Edit {}", user.username))
         })
     });
+    let tokens_title = Signal::derive(move || {
+        editing.with(|user| user.as_ref().map_or_else(String::new, |user| format!("Tokens of {}", user.username)))
+    });
     view! {
         <Loaded from=users failed="The list of people could not be loaded" let:users>
             <div class="card"><table class="table people-table">
@@ -72,7 +76,10 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
                 <tbody>{users.into_iter().map(row).collect_view()}</tbody>
             </table></div>
         </Loaded>
-        <Dialog open title><UserForm user=editing.get_untracked() known done remove_factor=move |()| removing_factor.set(true)/></Dialog>
+        <Dialog open title><UserForm user=editing.get_untracked() known done remove_factor=move |()| removing_factor.set(true) show_tokens=move |()| showing_tokens.set(true)/></Dialog>
+        <Dialog open=showing_tokens title=tokens_title>
+            <div class="in">{move || editing.get().map(|user| view! { <TokensOf owner=user.username/> })}</div>
+        </Dialog>
         <RemoveFactor open=removing_factor who=editing/>
         <Erase open=asking who=erasing done=Callback::new(move |()| users.refetch())/>
     }

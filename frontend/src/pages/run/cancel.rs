@@ -10,7 +10,6 @@ use crate::components::dialog::Dialog;
 use crate::components::inert::inert_code;
 use crate::components::notice::Notifier;
 
-/// The dialog that cancels a run.
 #[component]
 pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
     let api = use_api();

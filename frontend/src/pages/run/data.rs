@@ -47,7 +47,6 @@ struct Reading {
     failed: Unread,
     /// The number of loads that failed one after another.
     failures: u32,
-    /// Whether a load is in progress.
     busy: bool,
     /// The entries that arrived while the report was loading, and may be missing from it.
     meanwhile: Vec<Entry>,
@@ -67,7 +66,6 @@ pub struct RunData {
     pub changed: RwSignal<BTreeSet<String>>,
     /// The streamed text of running agents.
     pub streams: RwSignal<Streams>,
-    /// The error of the last load, if it failed.
     pub problem: RwSignal<Option<Problem>>,
     /// The marks of the run in the graph.
     pub marks: Signal<Marks>,

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 use shared::api::Page;
 use shared::error::Problem;
 use shared::feedback::{Feedback, FeedbackAspect, FeedbackQuery, FeedbackType, MAX_TEXT, NewFeedback};
+use shared::id::FeedbackId;
 
 use super::data::RunData;
 use crate::client::{Workspace, use_api, use_post};
 use crate::components::button::Button;
 use crate::components::dialog::Dialog;
-use crate::components::inert::{inert, inert_code};
+use crate::components::inert::{inert, inert_code, named};
 use crate::components::menu::menu;
 use crate::components::notice::Notifier;
 use crate::components::states::Failed;
@@ -54,11 +55,23 @@ impl RunFeedback {
 /// The feedback so far; nothing if there is none.
 #[component]
 pub fn Said(feedback: RunFeedback) -> impl IntoView {
+    let api = use_api();
+    let notices = Notifier::expect();
     let retry = Callback::new(move |()| feedback.0.refetch());
+    let retract = Action::new_local(move |id: &FeedbackId| {
+        let id = *id;
+        async move {
+            match api.retract_feedback(id).await {
+                Ok(()) => notices.good("The feedback was retracted. No agent reads it any more."),
+                Err(problem) => notices.bad(problem.to_string()),
+            }
+            feedback.0.refetch();
+        }
+    });
     let list = move || match feedback.0.get()? {
         Ok(page) if page.items.is_empty() => None,
         Ok(page) => {
-            let rows = page.items.iter().map(row).collect_view();
+            let rows = page.items.iter().map(|said| row(said, retract)).collect_view();
             let more = page
                 .next_cursor
                 .is_some()
@@ -70,19 +83,32 @@ pub fn Said(feedback: RunFeedback) -> impl IntoView {
     move || list().map(|list| view! { <h2 class="sub">"Feedback"</h2>{list} })
 }
 
-fn row(said: &Feedback) -> impl IntoView + use<> {
+/// Whoever sees feedback may retract it.
+fn row(said: &Feedback, retract: Action<FeedbackId, ()>) -> impl IntoView + use<> {
+    let (id, label) = (said.id, format!("Retract: {}", named(&said.content)));
     let about = format!("{}, {}, importance {}", said.feedback_type.as_str(), said.aspect.as_str(), said.importance);
     view! {
         <li>
             <span class="tiny muted"><code>{inert(&said.agent)}</code>" · "{about}</span>
             <p>{inert(&said.content)}</p>
             {said.context.as_deref().map(|context| view! { <p class="small soft">{inert(context)}</p> })}
-            <span class="tiny muted">{said.by.to_string()}", "<Ago at=said.at/></span>
+            <span class="tiny muted">
+                {said.by.to_string()}", "<Ago at=said.at/>" "
+                <button
+                    class="b sm"
+                    aria-label=label
+                    title="Agents do not read it any more. The audit log keeps it."
+                    on:click=move |_| {
+                        retract.dispatch_local(id);
+                    }
+                >
+                    "Retract"
+                </button>
+            </span>
         </li>
     }
 }
 
-/// The dialog for giving feedback.
 #[component]
 pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback) -> impl IntoView {
     let api = use_api();

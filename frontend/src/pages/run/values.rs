@@ -80,7 +80,6 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
     }
 }
 
-/// The input and the context of the run.
 #[component]
 pub fn Facts(
     /// The run; `None` until it is loaded.

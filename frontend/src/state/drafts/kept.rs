@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shared::time::Timestamp;
 
-use super::subject::Subject;
+use super::subject::DraftSubject;
 
 /// A draft with its bookkeeping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub(super) struct Shelf<K, D> {
 
 impl<K, D> Shelf<K, D>
 where
-    K: Clone + Ord + Into<Subject>,
+    K: Clone + Ord + Into<DraftSubject>,
     D: Clone + PartialEq + Serialize + DeserializeOwned,
 {
     /// Creates an empty shelf for at most this many drafts.
@@ -65,7 +65,7 @@ where
 
     /// Sets a draft, or removes it if `kept` is `None`; does nothing if the content stays the same. Returns the
     /// subjects whose stored form has to be written or removed.
-    pub fn write(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<Subject> {
+    pub fn write(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<DraftSubject> {
         if self.get(&of) == kept.as_ref().map(|kept| &kept.draft) {
             return Vec::new();
         }
@@ -74,7 +74,7 @@ where
 
     /// Sets a draft, or removes it if `kept` is `None`. Returns the subjects whose stored form has to be written or
     /// removed.
-    pub fn set(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<Subject> {
+    pub fn set(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<DraftSubject> {
         match kept {
             Some(kept) => self.put(of.clone(), kept),
             None => drop(self.take(&of)),

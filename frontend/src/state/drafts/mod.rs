@@ -20,7 +20,9 @@ use shared::time::Timestamp;
 
 use kept::{Kept, Shelf};
 pub use password::{asked_by as may_ask_password, asks_password};
-pub use subject::{Edited, Form, Subject, storage_prefix};
+pub use subject::{DraftSubject, Edited, Form, storage_prefix};
+
+use super::unread::Unread;
 
 /// The largest total size, in bytes, of item values that are stored with a draft. With them, the console can show what
 /// has changed since.
@@ -46,16 +48,15 @@ pub struct Draft {
     pub metadata: JsonMap,
     /// A comment for the other reviewers, which is sent separately.
     pub comment: String,
-    /// Texts that were typed as the JSON of a whole form and cannot be read, by the place of the form. The values beside
-    /// them are older, so nothing is sent of a form that has one. The text of a JSON field inside a form is not kept.
-    pub unread: BTreeMap<String, String>,
+    /// Texts that were typed in a form and cannot be read. The values at their places are older, so nothing is sent of a
+    /// form that has one.
+    pub unread: Unread,
 }
 
 /// An edited definition of one version of a flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowDraft {
-    /// The whole definition.
     pub text: String,
 }
 
@@ -63,11 +64,9 @@ pub struct FlowDraft {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FormDraft {
-    /// The values of its fields.
     pub form: JsonMap,
 }
 
-/// The choice for one action.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActionDraft {
@@ -177,14 +176,6 @@ impl Draft {
         }
     }
 
-    /// Sets the text of the form at `place` that is not JSON, or removes it.
-    pub fn set_unread(&mut self, place: &str, text: Option<String>) {
-        match text {
-            Some(text) => drop(self.unread.insert(place.to_owned(), text)),
-            None => drop(self.unread.remove(place)),
-        }
-    }
-
     /// Sets the values of an option's form, which may be empty. `None`: the form is untouched, so its defaults are
     /// sent.
     pub fn fill(&mut self, option: &str, fields: Option<JsonMap>) {
@@ -242,7 +233,7 @@ impl Default for Drafts {
 impl Drafts {
     /// Replaces all drafts by those stored for the person who has logged in, as JSON; the oldest over the limit are
     /// dropped.
-    pub fn replace<'a>(&mut self, kept: impl IntoIterator<Item = (Subject, &'a str)>) {
+    pub fn replace<'a>(&mut self, kept: impl IntoIterator<Item = (DraftSubject, &'a str)>) {
         *self = Self { taken_over: self.taken_over + 1, ..Self::default() };
         for (of, kept) in kept {
             self.put_stored(of, Some(kept));
@@ -253,25 +244,25 @@ impl Drafts {
     }
 
     /// Takes over a draft that another tab has stored, as JSON, or its removal (`None`).
-    pub fn take_over(&mut self, of: Subject, kept: Option<&str>) {
+    pub fn take_over(&mut self, of: DraftSubject, kept: Option<&str>) {
         self.put_stored(of, kept);
         self.taken_over += 1;
     }
 
-    fn put_stored(&mut self, of: Subject, kept: Option<&str>) {
+    fn put_stored(&mut self, of: DraftSubject, kept: Option<&str>) {
         match of {
-            Subject::Review(id) => self.reviews.put_stored(id, kept),
-            Subject::Flow(edited) => self.flows.put_stored(edited, kept),
-            Subject::Form(form) => self.forms.put_stored(form, kept),
+            DraftSubject::Review(id) => self.reviews.put_stored(id, kept),
+            DraftSubject::Flow(edited) => self.flows.put_stored(edited, kept),
+            DraftSubject::Form(form) => self.forms.put_stored(form, kept),
         }
     }
 
     /// A draft as JSON for the browser's storage; `None` if there is none, or if it is kept in memory only.
-    pub fn stored(&self, of: &Subject) -> Option<String> {
+    pub fn stored(&self, of: &DraftSubject) -> Option<String> {
         match of {
-            Subject::Review(id) => self.reviews.stored(id),
-            Subject::Flow(edited) => self.flows.stored(edited),
-            Subject::Form(form) => self.forms.stored(form),
+            DraftSubject::Review(id) => self.reviews.stored(id),
+            DraftSubject::Flow(edited) => self.flows.stored(edited),
+            DraftSubject::Form(form) => self.forms.stored(form),
         }
     }
 
@@ -285,7 +276,6 @@ impl Drafts {
         self.flows.get(edited).map(|draft| draft.text.as_str())
     }
 
-    /// The versions of a flow that have drafts.
     pub fn versions<'a>(&'a self, flow: &'a str) -> impl Iterator<Item = u32> + 'a {
         self.flows.keys().filter(move |(id, _)| id == flow).map(|(_, version)| *version)
     }
@@ -297,7 +287,7 @@ impl Drafts {
 
     /// Changes the draft of a review; an empty draft is removed. Returns the subjects whose stored form has to be
     /// written or removed.
-    pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<Subject> {
+    pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<DraftSubject> {
         // Taken out, not cloned: a draft may be long, and this runs at each key press.
         let Kept { mut draft, mut in_memory, .. } = self.reviews.take(&review.id).unwrap_or_default();
         let begins = draft.is_empty();
@@ -313,7 +303,7 @@ impl Drafts {
 
     /// Sets the edited text of a version of a flow; `None` after it was saved or discarded. Returns the subjects whose
     /// stored form has to be written or removed.
-    pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<Subject> {
+    pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<DraftSubject> {
         let kept = text.map(|text| Kept { draft: FlowDraft { text }, touched: now, in_memory: false });
         self.flows.write(edited.clone(), kept)
     }
@@ -321,7 +311,13 @@ impl Drafts {
     /// Sets the values typed into a form; `None` after it was sent or cleared. `in_memory`: they may contain a
     /// password, from now until the form is sent or cleared. Returns the subjects whose stored form has to be written or
     /// removed.
-    pub fn write_form(&mut self, form: &Form, typed: Option<JsonMap>, in_memory: bool, now: Timestamp) -> Vec<Subject> {
+    pub fn write_form(
+        &mut self,
+        form: &Form,
+        typed: Option<JsonMap>,
+        in_memory: bool,
+        now: Timestamp,
+    ) -> Vec<DraftSubject> {
         let in_memory = in_memory || self.forms.is_in_memory(form);
         let kept = typed.map(|form| Kept { draft: FormDraft { form }, touched: now, in_memory });
         self.forms.write(form.clone(), kept)
@@ -334,7 +330,6 @@ impl Drafts {
         }
     }
 
-    /// The number of drafts.
     pub fn count(&self) -> usize {
         self.reviews.keys().count() + self.flows.keys().count() + self.forms.keys().count()
     }

@@ -7,7 +7,7 @@ pub type Edited = (String, u32);
 
 /// What a draft belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum DraftSubject {
     Review(ReviewId),
     /// A version of a flow.
     Flow(Edited),
@@ -24,6 +24,8 @@ pub enum Form {
     Feedback(RunId),
     /// Delegates a review to somebody else.
     Delegation(ReviewId),
+    /// Reassigns a review.
+    Reassignment(ReviewId),
     /// Withdraws a review.
     Withdrawal(ReviewId),
     /// The note that goes with each decision on the selected reviews.
@@ -36,6 +38,7 @@ impl Form {
             Self::Launch((id, version)) => format!("launch/{id}/{version}"),
             Self::Feedback(run) => format!("feedback/{run}"),
             Self::Delegation(review) => format!("delegation/{review}"),
+            Self::Reassignment(review) => format!("reassignment/{review}"),
             Self::Withdrawal(review) => format!("withdrawal/{review}"),
             Self::Selection => "selection/note".to_owned(),
         }
@@ -47,6 +50,7 @@ impl Form {
             "launch" => edited(of).map(Self::Launch),
             "feedback" => of.parse().ok().map(Self::Feedback),
             "delegation" => of.parse().ok().map(Self::Delegation),
+            "reassignment" => of.parse().ok().map(Self::Reassignment),
             "withdrawal" => of.parse().ok().map(Self::Withdrawal),
             "selection" => (of == "note").then_some(Self::Selection),
             _ => None,
@@ -60,25 +64,25 @@ fn edited(path: &str) -> Option<Edited> {
     Some((id.to_owned(), version.parse().ok()?))
 }
 
-impl From<ReviewId> for Subject {
+impl From<ReviewId> for DraftSubject {
     fn from(id: ReviewId) -> Self {
         Self::Review(id)
     }
 }
 
-impl From<Edited> for Subject {
+impl From<Edited> for DraftSubject {
     fn from(edited: Edited) -> Self {
         Self::Flow(edited)
     }
 }
 
-impl From<Form> for Subject {
+impl From<Form> for DraftSubject {
     fn from(form: Form) -> Self {
         Self::Form(form)
     }
 }
 
-impl Subject {
+impl DraftSubject {
     /// The key under which the browser stores this person's draft.
     pub fn storage_key(&self, owner: &Username) -> String {
         let prefix = storage_prefix(owner);

@@ -138,7 +138,6 @@ impl Inbox {
         self.open = open;
     }
 
-    /// The review that is open.
     pub fn open(&self) -> Option<ReviewId> {
         self.open
     }

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use shared::inbox::Urgency;
 
-/// The number of rows in a page.
 pub const PAGE: u32 = 50;
 /// The largest number of pages in memory, unless they are short.
 pub const PAGES: usize = 5;

@@ -47,7 +47,6 @@ pub enum Block {
 pub enum Inline {
     /// Plain text, without marks.
     Text(String),
-    /// A code span.
     Code(String),
     /// Text that is shown as written: HTML, and what Markdown drops.
     Source(String),
@@ -57,17 +56,13 @@ pub enum Inline {
     Strong(Vec<Inline>),
     /// Text that is struck out (`~~…~~`).
     Strike(Vec<Inline>),
-    /// A link with its text.
     Link(Address, Vec<Inline>),
-    /// An image with its alternative text.
     Image(Address, String),
     /// The check box of a task list item, and whether it is ticked.
     Task(bool),
-    /// A hard line break.
     Break,
 }
 
-/// The address of a link or an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The address as written.
@@ -86,7 +81,6 @@ impl Address {
     }
 }
 
-/// A parsed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     /// The part that is laid out.

@@ -70,19 +70,15 @@ pub enum Reason {
 /// A decision and its progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sending {
-    /// The review that was decided.
     pub id: ReviewId,
     /// The title of the review when it was decided.
     pub title: String,
-    /// The request body.
     pub request: DecisionRequest,
-    /// The idempotency key of the request.
     pub key: String,
     /// The text of the button that was pressed.
     pub says: String,
     /// Whether it is kept only in the memory of the page, since it may contain a password.
     pub in_memory: bool,
-    /// How far it has come.
     pub stage: Stage,
 }
 

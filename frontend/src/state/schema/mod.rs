@@ -16,7 +16,7 @@ pub use self::declared::{declared, looks_like_number};
 pub use self::initial::{initial, initial_row};
 pub use self::number::parse_number;
 use self::rules::{TextRules, is_date};
-pub use self::unread::{UNREAD, unread_numbers};
+pub use self::unread::unread_numbers;
 use super::words::plain as label;
 
 /// The nesting depth beyond which a field is edited as JSON; schemas may be recursive.
@@ -27,21 +27,16 @@ const LONG_TEXT: u64 = 240;
 /// The description of one field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// The title for people.
     pub title: Option<String>,
-    /// The purpose of the field.
     pub description: Option<String>,
     /// An example, shown while the field is empty.
     pub example: Option<String>,
-    /// The default value.
     pub default: Option<Value>,
     /// How the field is edited.
     pub kind: Kind,
-    /// Whether null is allowed.
     pub nullable: bool,
     /// Whether it is a number only because the proposed value has one there: text may take its place.
     pub derived: bool,
-    /// The rules for its text.
     pub rules: TextRules,
 }
 
@@ -87,9 +82,7 @@ const JSON: Kind = Kind::Json { expected: None, object: false };
 pub struct FieldChoice {
     /// The value of the field when this is selected.
     pub value: Value,
-    /// The label for people.
     pub label: String,
-    /// An explanation of the choice.
     pub description: Option<String>,
 }
 

@@ -23,7 +23,6 @@ enum Format {
 }
 
 impl TextRules {
-    /// Reads the rules of a schema.
     pub fn of(schema: &Value) -> Self {
         let count = |key: &str| schema.get(key).and_then(Value::as_u64);
         let format = match schema.get("format").and_then(Value::as_str) {

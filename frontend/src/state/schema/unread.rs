@@ -1,13 +1,10 @@
-//! What was typed and cannot be read: drafts keep it as the text that it is, and nothing sends it.
+//! Numbers that were typed and cannot be read: drafts keep each as text in the place of the number, and nothing sends it.
 
 use serde_json::Value;
 use shared::error::{Mistake, pointer};
 
 use super::number::parse_number;
 use super::{Kind, Shape};
-
-/// The message for a text that was typed as JSON and is none.
-pub const UNREAD: &str = "What is typed here is not valid JSON yet.";
 
 /// The texts in a value where its schema wants a number, as mistakes. `place` is the JSON pointer of the value.
 pub fn unread_numbers(schema: &Value, value: &Value, place: &str) -> Vec<Mistake> {

@@ -21,7 +21,7 @@ use crate::state::drafts::{ActionDraft, Draft};
 use crate::state::effects::no_correction;
 use crate::state::extent;
 use crate::state::option_fields;
-use crate::state::schema::{UNREAD, declared, unread_numbers};
+use crate::state::schema::{declared, unread_numbers};
 use crate::state::sentences::sentence;
 use crate::state::words::count;
 
@@ -143,14 +143,14 @@ pub const METADATA: &str = "/metadata";
 
 /// What was typed in the edits and the metadata and cannot be read.
 fn unread(review: &Review, draft: &Draft, edits: &JsonMap, with_edits: bool) -> Vec<Mistake> {
-    let not_json = |place: &str| draft.unread.get(place).map(|_| Mistake::new(place, "invalid", UNREAD));
+    let texts = |place: &str| draft.unread.of(place).mistakes(place);
     let items = review.items.iter().filter(|item| with_edits && item.editable).flat_map(|item| {
         let place = pointer(["edits", item.key.as_str()]);
         let edit = edits.get(&item.key);
         let numbers = edit.map(|edit| unread_numbers(&declared(item.schema.as_ref(), &item.value), edit, &place));
-        not_json(&place).into_iter().chain(numbers.into_iter().flatten())
+        texts(&place).into_iter().chain(numbers.into_iter().flatten())
     });
-    items.chain(not_json(METADATA)).collect()
+    items.chain(texts(METADATA)).collect()
 }
 
 /// The message for a required text that is blank.
@@ -215,9 +215,7 @@ fn actions(
             ActionKind::Edit => {
                 let arguments = typed.arguments.as_ref().unwrap_or(&action.arguments).clone();
                 let place = arguments_place(&action.id);
-                if draft.unread.contains_key(&place) {
-                    mistakes.push(Mistake::new(place.as_str(), "invalid", UNREAD));
-                }
+                mistakes.extend(draft.unread.of(&place).mistakes(&place));
                 let schema = declared(action.schema.as_ref(), &Value::Object(action.arguments.clone()));
                 mistakes.extend(unread_numbers(&schema, &Value::Object(arguments.clone()), &place));
                 ActionDecision::Edit { arguments }

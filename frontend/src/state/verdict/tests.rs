@@ -133,30 +133,34 @@ fn it_is_said_which_calls_are_critical() {
 }
 
 #[test]
-fn nothing_is_sent_of_a_form_whose_text_is_not_json() {
+fn nothing_is_sent_of_a_form_with_a_text_that_cannot_be_read() {
     let with = |place: &str| {
         let mut draft = draft("");
-        draft.set_unread(place, Some("{\"path\": ".into()));
+        draft.unread.insert(place, "{\"path\": ".into());
         draft
     };
     let plain = review(1, 1, json!({}));
     let refused = |draft: &Draft, intent| request(&plain, draft, &intent).unwrap_err()[0].path.clone();
     let choose = |option: &str| Intent::Choose(option.to_owned());
-    assert_eq!(refused(&with("/edits/draft"), choose("approve")), "/edits/draft");
+    for place in ["/edits/draft", "/edits/draft/rows/1"] {
+        assert_eq!(refused(&with(place), choose("approve")), place);
+    }
     assert!(request(&plain, &with("/edits/draft"), &choose("reject")).is_ok(), "it sends no edits");
     assert_eq!(refused(&with(METADATA), choose("reject")), METADATA);
 
     let calls = calls(1, 1);
-    let place = arguments_place("a1");
-    let mut draft = with(&place);
-    for (id, kind) in [("a1", ActionKind::Edit), ("a2", ActionKind::Approve)] {
-        draft.actions.entry(id.into()).or_default().chosen = Some(Chosen::Answer(kind));
+    for inside in ["", "/headers"] {
+        let place = arguments_place("a1") + inside;
+        let mut draft = with(&place);
+        for (id, kind) in [("a1", ActionKind::Edit), ("a2", ActionKind::Approve)] {
+            draft.actions.entry(id.into()).or_default().chosen = Some(Chosen::Answer(kind));
+        }
+        for intent in [Intent::Actions, Intent::ApproveAll] {
+            let mistakes = request(&calls, &draft, &intent).unwrap_err();
+            assert_eq!(mistakes[0].path, place, "not approved as requested, either");
+        }
+        assert!(request(&calls, &draft, &Intent::RejectAll).is_ok());
     }
-    for intent in [Intent::Actions, Intent::ApproveAll] {
-        let mistakes = request(&calls, &draft, &intent).unwrap_err();
-        assert_eq!(mistakes[0].path, place, "not approved as requested, either");
-    }
-    assert!(request(&calls, &draft, &Intent::RejectAll).is_ok());
 }
 
 #[test]

@@ -46,8 +46,9 @@ impl Builder<'_> {
             Ask::Approval(_) => match option {
                 Some(REJECT) | None => json!({ "approved": false, "reason": comment }),
                 Some(APPROVE) => json!({ "approved": true, "instructions": comment }),
+                // What was asked for is not approved: whoever only reads `approved` must not do it.
                 Some(alternative) => {
-                    json!({ "approved": true, "alternative": alternative, "instructions": comment })
+                    json!({ "approved": false, "alternative": alternative, "instructions": comment })
                 }
             },
             Ask::Checkpoint(_) => {

@@ -25,7 +25,6 @@ pub(in crate::engine::ask) enum CheckedVerdict {
 /// A verdict by an option or by free text.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::engine::ask) enum NodeVerdict {
-    /// An accept option.
     Accept(ReviewOption),
     /// A correction: an option of that kind, or free text beside options.
     Correct {
@@ -36,7 +35,6 @@ pub(in crate::engine::ask) enum NodeVerdict {
         /// The correction, as the source step is told it.
         message: String,
     },
-    /// A stop option.
     Stop(ReviewOption),
     /// A refusal by a handler, without a stop option.
     Refuse,

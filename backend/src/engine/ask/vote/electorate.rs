@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use shared::access::{Principal, has_vote, voice};
 use shared::id::{NodeId, ReviewId, Username};
-use shared::review::Review;
+use shared::review::{Reassignment, Review};
 use shared::voting::{Voting, VotingGroup};
 
 use super::tally::MAX_VOTERS;
@@ -19,7 +19,7 @@ use crate::engine::builder::Builder;
 impl Builder<'_> {
     /// Fixes the voters of a new review, and says on it if nobody could resolve it.
     pub(in crate::engine::ask) fn open_voting(&mut self, review: &mut Review) {
-        review.barred = self.deciders_checked_by(review);
+        review.barred = self.barred_from(review);
         if !review.policy.is_first() {
             let policy = review.policy.clone();
             add_group_roles(review, policy.groups().map(|(role, _)| role));
@@ -36,10 +36,18 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns those who decided or voted at the step that a review checks (`not_same_as`), who may not decide it.
-    pub(in crate::engine::ask) fn deciders_checked_by(&self, review: &Review) -> Vec<Username> {
-        let (Some(own), Some(checked)) = (&review.node, &review.reviewers.not_same_as) else { return Vec::new() };
-        self.state.deciders.get(&own.beside(checked)).into_iter().flatten().cloned().collect()
+    /// Returns those who may not decide a review because of what they did: they decided or voted at the step that it
+    /// checks (`not_same_as`), or chose by a reassignment who decides it.
+    pub(in crate::engine::ask) fn barred_from(&self, review: &Review) -> Vec<Username> {
+        let checked = review.node.as_ref().zip(review.reviewers.not_same_as.as_ref());
+        let deciders = checked.and_then(|(own, checked)| self.state.deciders.get(&own.beside(checked)));
+        let mut barred: Vec<Username> = deciders.into_iter().flatten().cloned().collect();
+        for Reassignment { by, .. } in &review.reassignments {
+            if !barred.contains(by) {
+                barred.push(by.clone());
+            }
+        }
+        barred
     }
 
     /// Returns the pending reviews that check a step which somebody new has decided since.
@@ -48,7 +56,7 @@ impl Builder<'_> {
             return Vec::new();
         }
         let asked = self.state.questions.iter().filter_map(|question| self.reviews.get(&question.review));
-        let outdated = asked.filter(|review| review.barred != self.deciders_checked_by(review));
+        let outdated = asked.filter(|review| review.barred != self.barred_from(review));
         outdated.map(|review| review.id).collect()
     }
 
@@ -67,14 +75,21 @@ impl Builder<'_> {
     }
 
     /// Returns the people who may decide a review now, whoever could when it was opened. If votes are counted, it is
-    /// those who have a vote of their own, whoever casts it.
+    /// those who have a vote of their own, whoever casts it. Otherwise the first one suffices: all that counts is
+    /// whether there is anybody.
     pub(super) fn those_who_may(&mut self, review: &Review) -> Vec<Principal> {
-        self.people_asked = true;
-        let may = |person: &&Principal| match review.voting {
-            Some(_) => has_vote(person, review),
-            None => voice(person, review).is_ok(),
+        let people = self.people.iter().flat_map(|people| people.iter());
+        let those: Vec<Principal> = match review.voting {
+            Some(_) => people.filter(|person| has_vote(person, review)).cloned().collect(),
+            None => people.filter(|person| voice(person, review).is_ok()).take(1).cloned().collect(),
         };
-        self.people.iter().flat_map(|people| people.iter()).filter(may).cloned().collect()
+        self.consult(those.iter().map(|person| &person.username));
+        those
+    }
+
+    /// Notes that the transition depends on these people, whether they exist or not.
+    pub(in crate::engine::ask) fn consult<'n>(&mut self, names: impl IntoIterator<Item = &'n Username>) {
+        self.consulted.get_or_insert_default().extend(names.into_iter().cloned());
     }
 
     /// Remembers who decided or voted at a node, if others are to check it (`not_same_as`).

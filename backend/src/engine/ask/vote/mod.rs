@@ -11,6 +11,7 @@ pub(super) mod void;
 mod words;
 
 use shared::JsonMap;
+use shared::author::Author;
 use shared::decision::{Decision, Shown, Verdict};
 use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
@@ -22,17 +23,20 @@ use super::decide::verdict::{CheckedVerdict, NodeVerdict, joined};
 use super::guardrail::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::digest;
+use crate::engine::question::{Approval, Asked};
+use crate::engine::transition::Refusal;
 use tally::{VoteFor, VoteOutcome};
 use void::void;
+pub(super) use words::shortage;
 
 impl Builder<'_> {
     /// Takes a vote; a second one of the same voter replaces the first. If it has edits, everybody sees them: earlier
     /// votes are void, and this one stands on the new revision. Whoever has voted counts as somebody who decided the step,
     /// even if their vote is void later, since their edit may stay.
     pub(super) fn vote(&mut self, id: ReviewId, mut vote: Decision, put_in: &PutIn) -> Option<()> {
-        let actor = vote.by.clone();
+        let by = Author::from(&vote);
         if let Some(node) = self.reviews.get(&id).and_then(|review| review.node.clone()) {
-            self.remember_deciders(&node, [actor.clone(), vote.voter().clone()]);
+            self.remember_deciders(&node, [vote.by.clone(), vote.voter().clone()]);
         }
         let changes = self.reviews.get(&id).map(|review| changes(review, &put_in.edits)).unwrap_or_default();
         let edited = !changes.is_empty();
@@ -68,17 +72,18 @@ impl Builder<'_> {
         self.emit_edit_findings(id, put_in);
         if edited {
             let voided = Some(voided).filter(|_| !review.is_secret());
-            self.emit_vote(&review, Some(actor), ReviewChange::Content { voided, vote: true });
+            self.emit_vote(&review, Some(by), ReviewChange::Content { voided, vote: true });
             return self.settle_votes(id);
         }
-        if tally::outcome(&review) == VoteOutcome::Open {
-            self.emit_vote(&review, Some(actor), ReviewChange::Vote);
-            return Some(());
+        self.settle_votes(id)?;
+        if self.reviews.get(&id).is_some_and(Review::is_pending) {
+            self.emit_vote(&review, Some(by), ReviewChange::Vote);
         }
-        self.settle_votes(id)
+        Some(())
     }
 
-    /// Resolves a review if the outcome of its votes is certain. `None` if nothing waits for it.
+    /// Resolves a review if the outcome of its votes is certain, once guardrails have asked programs about it. `None` if
+    /// nothing waits for it.
     pub(super) fn settle_votes(&mut self, id: ReviewId) -> Option<()> {
         let review = self.reviews.get(&id)?;
         let choice = match tally::outcome(review) {
@@ -86,14 +91,25 @@ impl Builder<'_> {
             VoteOutcome::Accepted(choice) | VoteOutcome::Refused(choice) => choice,
         };
         let (said, decision, by) = ruling(review, &choice)?;
+        // Programs are asked when somebody votes. If people who have not voted lose their right, the votes of the others
+        // can decide without another one.
+        let question = self.state.question(id).filter(|question| question.pending)?;
+        if let Err(Refusal::Unasked { inquiries, .. }) =
+            self.refuse_unasked_reply(&question.subject, choice.option.as_deref())
+        {
+            if !matches!(question.asked, Asked::Guardrails { .. }) {
+                self.ask_guardrails_instead(id, Approval::Votes, inquiries);
+            }
+            return Some(());
+        }
         // The shown values were checked when they were put in.
         let put_in = PutIn::looked_at(decision.edits.clone());
         self.carry_out(id, said, &decision, &put_in, &by)
     }
 
-    /// Emits a change by votes, without the actor while votes are secret.
-    fn emit_vote(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
-        self.emit_updated(review, actor.filter(|_| !review.is_secret()), change);
+    /// Emits a change by votes, without their author while votes are secret.
+    fn emit_vote(&mut self, review: &Review, by: Option<Author>, change: ReviewChange) {
+        self.emit_updated(review, by.filter(|_| !review.is_secret()), change);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::access::{REVIEWER, has_vote};
+use shared::access::{Principal, REVIEWER, has_vote};
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
 use shared::review::Review;
@@ -13,6 +13,16 @@ use shared::review::Review;
 use super::electorate::{names_somebody, regroup, take_in};
 use super::{tally, words};
 use crate::engine::builder::Builder;
+
+/// The people for whom a recheck of a review changed something.
+#[derive(Debug, Default)]
+pub(in crate::engine::ask) struct Rechecked {
+    lost: Vec<Username>,
+    added: Vec<Username>,
+    given_back: Vec<Username>,
+    /// The number of people who may decide the review.
+    pub(in crate::engine::ask) may: usize,
+}
 
 impl Builder<'_> {
     /// Returns the pending reviews whose voters may have changed. `all` adds those for people who are only named.
@@ -36,31 +46,7 @@ impl Builder<'_> {
         }
         let Some(before) = self.reviews.get(&id).cloned() else { return false };
         let mut after = before.clone();
-        after.barred = self.deciders_checked_by(&before);
-        let mut lost: Vec<_> = after.barred.iter().filter(|name| !before.barred.contains(name)).cloned().collect();
-        let (mut added, mut given_back) = (Vec::new(), Vec::new());
-        after.claimed_by.take_if(|claim| after.barred.contains(&claim.by));
-        if self.people.is_some() {
-            lost.extend(self.end_delegations(&mut after));
-            given_back = self.hand_back(&mut after);
-            let now = self.those_who_may(&after);
-            if let Some(voting) = &mut after.voting {
-                let may = |name: &Username| now.iter().any(|person| person.username == *name);
-                lost.extend(voting.voters.iter().filter(|name| !may(name)).cloned());
-                voting.voters.retain(may);
-                voting.voided.retain(may);
-                after.decisions.retain(|vote| may(vote.voter()) && !after.barred.contains(&vote.by));
-            }
-            regroup(&mut after, &now, |_| false);
-            if let Some(voting) = &mut after.voting
-                && !tally::is_possible(&after.policy, voting)
-            {
-                added = take_in(voting, &now);
-                regroup(&mut after, &now, |_| true);
-            }
-            after.problem = words::problem(&after, now.len());
-            words::refresh(&mut after);
-        }
+        let Rechecked { lost, added, given_back, .. } = self.recheck(&mut after, |_| false);
         if after == before {
             return false;
         }
@@ -73,6 +59,47 @@ impl Builder<'_> {
         }
         self.settle_votes(id);
         true
+    }
+
+    /// Applies to a review who may decide it now: those who may not are no voters, and have neither votes nor
+    /// delegations. Of those who may, `joins` says who becomes a voter; if there are too few voters, all of them do.
+    pub(in crate::engine::ask) fn recheck(
+        &mut self,
+        review: &mut Review,
+        joins: impl Fn(&Principal) -> bool,
+    ) -> Rechecked {
+        let before = std::mem::take(&mut review.barred);
+        review.barred = self.barred_from(review);
+        let lost = review.barred.iter().filter(|name| !before.contains(name)).cloned().collect();
+        let mut rechecked = Rechecked { lost, ..Rechecked::default() };
+        review.claimed_by.take_if(|claim| review.barred.contains(&claim.by));
+        if self.people.is_none() {
+            return rechecked;
+        }
+        self.consult(review.holders().into_iter().flat_map(|(owner, holder)| [owner, holder]));
+        rechecked.lost.extend(self.end_delegations(review));
+        rechecked.given_back = self.hand_back(review);
+        let now = self.those_who_may(review);
+        rechecked.may = now.len();
+        if let Some(voting) = &mut review.voting {
+            let may = |name: &Username| now.iter().any(|person| person.username == *name);
+            rechecked.lost.extend(voting.voters.iter().filter(|name| !may(name)).cloned());
+            voting.voters.retain(may);
+            voting.voided.retain(may);
+            review.decisions.retain(|vote| may(vote.voter()) && !review.barred.contains(&vote.by));
+            let new: Vec<_> = now.iter().filter(|person| joins(person)).cloned().collect();
+            rechecked.added = take_in(voting, &new);
+        }
+        regroup(review, &now, |name| rechecked.added.contains(name));
+        if let Some(voting) = &mut review.voting
+            && !tally::is_possible(&review.policy, voting)
+        {
+            rechecked.added.extend(take_in(voting, &now));
+            regroup(review, &now, |_| true);
+        }
+        review.problem = words::problem(review, now.len());
+        words::refresh(review);
+        rechecked
     }
 
     /// Ends the delegations of votes whose owners have lost the right to decide. Returns the owners.

@@ -33,13 +33,11 @@ pub(super) struct VoteFor {
 pub(super) enum VoteOutcome {
     /// The votes so far neither accept nor refuse, or the review has no votes.
     Open,
-    /// It is accepted.
     Accepted(VoteFor),
     /// It is not accepted, for the choice with the most votes against.
     Refused(VoteFor),
 }
 
-/// Returns what a vote is for.
 pub(super) fn choice(review: &Review, vote: &Decision) -> VoteFor {
     let free = VoteFor { kind: ChoiceKind::Correct, option: None };
     let Verdict::Choose { option, .. } = &vote.verdict else { return free };

@@ -66,20 +66,28 @@ fn standing(review: &Review, voting: &Voting) -> String {
     format!("{needs}{deny}{waits}")
 }
 
-/// Returns why nobody can resolve a review at present; `may` is the number of people who may decide it.
+/// Returns why nobody can resolve a review at present, with the remedy; `may` is the number of people who may decide it.
 pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
-    const REMEDY: &str = "an admin can give someone the role, or the review can be withdrawn";
+    let remedy = if review.voting.is_some() && may > MAX_VOTERS {
+        "name roles or people in `reviewers`"
+    } else {
+        "an admin can give someone the role or reassign the review, or it can be withdrawn"
+    };
+    shortage(review, may).map(|why| format!("{why}: {remedy}"))
+}
+
+/// Returns why nobody can resolve a review at present; `may` is the number of people who may decide it.
+pub(in crate::engine::ask) fn shortage(review: &Review, may: usize) -> Option<String> {
     let Some(voting) = &review.voting else {
-        return (may == 0).then(|| format!("nobody may decide this{}: {REMEDY}", whom(review)));
+        return (may == 0).then(|| format!("nobody may decide this{}", whom(review)));
     };
     if tally::is_possible(&review.policy, voting) {
         return None;
     }
     if may > MAX_VOTERS {
-        let remedy = "name roles or people in `reviewers`";
-        return Some(format!("{may} people may vote here, but the limit is {MAX_VOTERS}: {remedy}"));
+        return Some(format!("{may} people may vote here, but the limit is {MAX_VOTERS}"));
     }
-    let why = match &review.policy {
+    Some(match &review.policy {
         Policy::Groups(groups) => {
             let all = voting.voters.iter().collect();
             let short = groups.iter().filter_map(|(role, needed)| {
@@ -94,8 +102,7 @@ pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
             let there = u32::try_from(voting.voters.len()).unwrap_or(u32::MAX);
             format!("{} votes in favour are needed, but {} may vote", tally::needed(policy, voting), people(there))
         }
-    };
-    Some(format!("{why}: {REMEDY}"))
+    })
 }
 
 /// Returns whom a review is for, such as `, which is for legal and ana`.

@@ -17,6 +17,10 @@ fn the_name_and_the_words_of_one_person_go_and_nothing_else() {
                 "reviewers": {"roles": ["max"], "users": ["max", "zoe"]},
                 "claimed_by": {"by": "max", "until": 1},
                 "delegations": [{"from": "zoe", "to": "max", "at": 1}],
+                "reassignments": [
+                    {"by": "max", "at": 1, "from": [{"role": "max"}], "to": {"user": "zoe"}, "reason": "I leave"},
+                    {"by": "zoe", "at": 1, "from": [{"user": "max"}], "to": {"role": "max"}, "reason": "max left"},
+                ],
                 "options": [{"id": "max", "kind": "accept", "label": "max", "message": "as it is"}],
                 "comments": [
                     {"by": "max", "at": 1, "text": "approved"},
@@ -51,6 +55,10 @@ fn the_name_and_the_words_of_one_person_go_and_nothing_else() {
                 "reviewers": {"roles": ["max"], "users": ["erased-1", "zoe"]},
                 "claimed_by": {"by": "erased-1", "until": 1},
                 "delegations": [{"from": "zoe", "to": "erased-1", "at": 1}],
+                "reassignments": [
+                    {"by": "erased-1", "at": 1, "from": [{"role": "max"}], "to": {"user": "zoe"}, "reason": ERASED},
+                    {"by": "zoe", "at": 1, "from": [{"user": "erased-1"}], "to": {"role": "max"}, "reason": "erased-1 left"},
+                ],
                 "options": [{"id": "max", "kind": "accept", "label": "max", "message": "as it is"}],
                 "comments": [
                     {"by": "erased-1", "at": 1, "text": ERASED},

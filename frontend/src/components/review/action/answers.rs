@@ -78,7 +78,6 @@ pub fn Remember(shown: ShownAction) -> impl IntoView {
     }
 }
 
-/// The alternatives to the action.
 #[component]
 pub fn Alternatives(shown: ShownAction) -> impl IntoView {
     let offered = shown.pane.review.with_untracked(|review| {

@@ -62,7 +62,6 @@ impl ShownAction {
         Self { pane, action, open, over, outcome, typed, chosen, decided, remembered }
     }
 
-    /// The id of the action in its review.
     pub fn id(self) -> String {
         self.action.with_value(|action| action.id.clone())
     }

@@ -16,6 +16,7 @@ use crate::components::schema_form::SchemaForm;
 use crate::state::drafts::Draft;
 use crate::state::hidden::{hidden_in, remove_hidden, without_hidden};
 use crate::state::schema::declared;
+use crate::state::unread::Unread;
 use crate::state::verdict::is_at;
 use crate::state::{extent, invisible_characters};
 
@@ -48,8 +49,8 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| is_at(one, &at))));
     let (key, proposed) = (item.key.clone(), item.value.clone());
     let write = move |draft: &mut Draft, value: Value| draft.edit(&key, value, &proposed);
-    // A number that is half typed is text too, and only the form shows text that is not JSON.
-    let is_text = current.is_string() && item.value.is_string() && !draft.unread.contains_key(&path);
+    // A number that is half typed is text too, and only the form shows text that cannot be read.
+    let is_text = current.is_string() && item.value.is_string() && !draft.unread.has(&path);
     if is_text && plain {
         let code = item.content_type == ContentType::Code;
         let node = NodeRef::<html::Textarea>::new();
@@ -67,7 +68,7 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         let typed = StoredValue::new(move |now: String| {
             pane.workspace.write(&pane.review.get_untracked(), |draft| {
                 // Another tab may have left one, which nothing here shows.
-                draft.set_unread(&path, None);
+                draft.unread.set(&path, Unread::default());
                 write(draft, Value::String(now));
             });
         });
@@ -91,14 +92,14 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         .into_any()
     } else {
         let schema = declared(item.schema.as_ref(), &item.value);
-        let DraftForm { value, sound, flaw, unread } = pane.edit_form(&path, item.value.clone(), read, write);
+        let DraftForm { value, flaw, unread } = pane.edit_form(&path, item.value.clone(), read, write);
         let label = item.label.clone().unwrap_or_else(|| item.key.clone());
         let count = Signal::derive(move || value.with(hidden_in));
         let remove = move |()| value.update(remove_hidden);
         view! {
             <div class="edit" node_ref=form>
                 <HiddenWarning count remove />
-                <SchemaForm schema value errors=mistakes base=path label sound flaw unread />
+                <SchemaForm schema value errors=mistakes base=path label flaw unread />
             </div>
         }
         .into_any()

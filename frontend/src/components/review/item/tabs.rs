@@ -10,7 +10,6 @@ use crate::components::review::pane::Pane;
 use crate::state::earlier::Since;
 use crate::state::verdict::unwritten;
 
-/// A tab of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemTab {
     /// The proposed value.
@@ -30,20 +29,17 @@ pub enum ItemTab {
 pub struct ItemStates {
     /// Whether the person may edit the value now.
     pub may_edit: Memo<bool>,
-    /// Whether the review is resolved.
     pub over: Memo<bool>,
     /// The edited value: from the draft, or as accepted once the review is resolved. `None` without an edit.
     pub edited: Memo<Option<Value>>,
     /// An earlier value that differs, and since when.
     pub before: Memo<Option<(Since, Value)>>,
-    /// The messages of mistakes in the value.
     pub mistakes: Memo<Vec<String>>,
 }
 
 /// The open tab, and whether it was changed.
 #[derive(Clone, Copy)]
 pub struct OpenTab {
-    /// The open tab.
     pub tab: RwSignal<ItemTab>,
     /// Whether the open tab has changed since the card was created. Only then does an opened form take the focus.
     pub chosen: StoredValue<bool>,
@@ -52,11 +48,11 @@ pub struct OpenTab {
 /// Creates the tab state of a card, which follows the states of the value.
 pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenTab {
     let ItemStates { may_edit, over, edited, before, mistakes } = states;
-    // A required text starts in its editor, and so does one that is not JSON yet, but without the focus, so that a
+    // A required text starts in its editor, and so does one with a text that cannot be read, but without the focus, so that a
     // person can keep walking through the list.
     let unfinished = item.with_value(|item| {
         let draft = pane.workspace.draft_now(pane.id);
-        draft.unread.contains_key(&pointer(["edits", item.key.as_str()]))
+        draft.unread.has(&pointer(["edits", item.key.as_str()]))
             || pane.review.with_untracked(|review| unwritten(review, &draft).any(|blank| blank.key == item.key))
     });
     let tab = RwSignal::new(if unfinished && may_edit.get_untracked() { ItemTab::Edit } else { ItemTab::Read });

@@ -14,7 +14,6 @@ use crate::state::words;
 /// The delay between the last change and the check, in milliseconds.
 const PAUSE_MS: u32 = 350;
 
-/// The server's checks of the text.
 #[derive(Clone, Copy)]
 pub struct Checks {
     /// The latest result; `None` until the first answer.
@@ -25,7 +24,6 @@ pub struct Checks {
     pub checking: RwSignal<bool>,
     /// The number of the last check; answers to older ones are dropped.
     turn: StoredValue<u64>,
-    /// Checks the text again.
     again: Trigger,
 }
 

@@ -5,7 +5,7 @@ mod checks;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
-use shared::access::{Access, Act};
+use shared::access::Act;
 use shared::api::Validation;
 
 use self::checks::{Checks, Mistakes, Status, use_checks};
@@ -26,7 +26,6 @@ pub fn Definition(
     id: String,
     /// The flow as it was loaded.
     flow: Memo<Known>,
-    /// Called with the saved version.
     saved: Callback<FlowVersion>,
 ) -> impl IntoView {
     let api = use_api();
@@ -52,10 +51,7 @@ pub fn Definition(
     let source = RwSignal::new(source);
     let changed = Memo::new(move |_| text.with(|text| source.with(|source| text != source)));
     let jump = RwSignal::new(None);
-    let denied = Memo::new(move |_| match session.access(Act::SaveFlow) {
-        Access::Denied(why) => Some(why),
-        Access::Allowed | Access::Hidden => None,
-    });
+    let denied = Memo::new(move |_| session.denied(Act::SaveFlow));
 
     let checks = use_checks(text.into(), denied);
     let Checks { checked, error, checking, .. } = checks;

@@ -1,10 +1,11 @@
-//! Finds secrets in returned texts, in any form: as they are, in other letter case, escaped (JSON, percent encoding,
+//! Finds secrets in texts, in any form: as they are, in other letter case, escaped (JSON, percent encoding,
 //! HTML), in hex or base64, or with white space in between.
 //!
 //! Escapes are decoded layer by layer, and the original position of each byte is kept. Each layer is searched for all
 //! forms of the secrets, and matches are masked in the original text. Two layers of any kind are decoded, and three of
 //! JSON, as in JSON in a text in JSON.
 
+use std::fmt;
 use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
@@ -15,15 +16,15 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 type ReadEscape = fn(&[u8]) -> Option<(usize, Means)>;
 
 /// The replacement of a secret.
-pub(super) const MASK: &str = "***";
+pub const MASK: &str = "***";
 /// Secrets shorter than this, in bytes, are searched only as they are: their other forms would match everywhere.
 const SHORTEST: usize = 4;
 /// The minimum length, in bytes, of secrets that are also searched as base64 and with white space in between.
 const SHORTEST_SPLIT: usize = 8;
 
 /// A searcher for all forms of a set of secrets.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Mask {
+#[derive(Clone, Default)]
+pub struct Mask {
     /// Forms that are compared without regard to case.
     any_case: Option<AhoCorasick>,
     /// The same forms without white space, searched in texts without white space.
@@ -123,6 +124,13 @@ impl Mask {
                 self.look(&inner, &undone, found);
             }
         }
+    }
+}
+
+/// Shows nothing: the searchers hold the secrets.
+impl fmt::Debug for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mask").finish_non_exhaustive()
     }
 }
 

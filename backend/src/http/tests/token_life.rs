@@ -1,0 +1,118 @@
+//! Tests of what ends tokens, and of what a session must prove before it creates what outlives it.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header;
+use serde_json::{Value, json};
+
+use super::account::{cookie, enter};
+use super::{Client, PASSWORD, Received, Site};
+use crate::auth::{link_account, login_link};
+use crate::store::ProviderAccount;
+
+/// Asks who a token is.
+async fn as_token(site: &Site, token: &Value) -> Received {
+    let nobody = Client { site, cookie: None };
+    let bearer = format!("Bearer {}", token["secret"].as_str().unwrap());
+    let request = nobody.request("GET", "/api/v1/me").header(header::AUTHORIZATION, bearer);
+    site.send(request.body(Body::empty()).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_stolen_session_lets_nobody_else_in() {
+    let (site, clock) = Site::at_rest().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    site.join("tom", &["reviewer"]).await;
+    let until = site.clock.now().after(Duration::from_hours(24)).to_string();
+    let token = json!({ "name": "ci", "roles": ["reviewer"] });
+    let deputy = json!({ "deputy": "tom", "until": until });
+    let address = |email: &str| json!({ "rules": [], "email": email });
+    // Whoever has just logged in is asked for nothing.
+    ana.put("/api/v1/notifications", &address("ana@desk.example")).await.expect(200);
+    clock.advance(Duration::from_mins(11));
+    let tokens = ana.post("/api/v1/tokens", &token).await.expect(403);
+    assert_eq!(tokens["code"], "confirmation_required");
+    assert!(tokens["detail"].as_str().unwrap().contains("/api/v1/me/confirm"), "{tokens}");
+    assert_eq!(ana.post("/api/v1/deputies", &deputy).await.code(403), "confirmation_required");
+    let elsewhere = ana.put("/api/v1/notifications", &address("eve@else.example")).await;
+    assert_eq!(elsewhere.code(403), "confirmation_required");
+    // Whatever sends nothing elsewhere needs no confirmation.
+    ana.put("/api/v1/notifications", &address("ana@desk.example")).await.expect(200);
+    ana.put("/api/v1/notifications", &json!({ "rules": [] })).await.expect(200);
+
+    let wrong = ana.post("/api/v1/me/confirm", &json!({ "password": "a wrong password" })).await.expect(422);
+    assert_eq!(wrong["errors"][0]["path"], "/password");
+    assert_eq!(ana.post("/api/v1/tokens", &token).await.code(403), "confirmation_required");
+    ana.post("/api/v1/me/confirm", &json!({ "password": PASSWORD })).await.expect(204);
+    ana.post("/api/v1/tokens", &token).await.expect(201);
+    ana.post("/api/v1/deputies", &deputy).await.expect(201);
+    ana.put("/api/v1/notifications", &address("ana@new.example")).await.expect(200);
+    clock.advance(Duration::from_mins(11));
+    assert_eq!(ana.post("/api/v1/tokens", &token).await.code(403), "confirmation_required");
+}
+
+#[tokio::test]
+async fn who_changes_their_password_can_end_their_tokens_with_it() {
+    let site = Site::new().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let token = ana.post("/api/v1/tokens", &json!({ "name": "ci", "roles": ["reviewer"] })).await.expect(201);
+    let me = async || as_token(&site, &token).await;
+    let (second, third) = ("two otters on a raft", "three otters on a raft");
+    ana.put("/api/v1/me/password", &json!({ "current": PASSWORD, "new": second })).await.expect(204);
+    me().await.expect(200);
+    ana.put("/api/v1/me/password", &json!({ "current": second, "new": third, "end_tokens": true })).await.expect(204);
+    me().await.expect(401);
+    ana.get("/api/v1/me").await.expect(200);
+    let audit = site.login("admin").await.get("/api/v1/audit?kind=user.updated").await.expect(200);
+    assert_eq!(audit["items"][0]["data"]["tokens_ended"], true, "{audit}");
+}
+
+#[tokio::test]
+async fn tokens_lapse_when_their_owner_no_longer_signs_in_with_the_identity_provider() {
+    let (site, clock) = Site::at_rest().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let account = ProviderAccount { issuer: "https://id.example".to_owned(), subject: "7".to_owned() };
+    link_account(&site.store, "ana".parse().unwrap(), Some(account)).await.unwrap();
+    let link = login_link(&site.store, &site.clock, "ana".parse().unwrap()).await.unwrap();
+    ana.get("/api/v1/me").await.expect(401);
+    let entered = enter(&site, "192.0.2.1", "", &json!({ "token": link })).await;
+    let ana = Client { site: &site, cookie: Some(cookie(&entered, "countersign_session")) };
+    let token = ana.post("/api/v1/tokens", &json!({ "name": "ci", "roles": ["reviewer"] })).await.expect(201);
+    let me = async || as_token(&site, &token).await;
+    clock.advance(Duration::from_hours(29 * 24));
+    me().await.expect(200);
+    clock.advance(Duration::from_hours(2 * 24));
+    let lapsed = me().await.expect(401);
+    assert!(lapsed["detail"].as_str().unwrap().contains("identity provider"), "{lapsed}");
+    // As a sign-in does.
+    let now = format!("UPDATE users SET signed_in_at = {} WHERE username = 'ana'", site.clock.now().0);
+    assert_eq!(site.database.execute(&now).await.unwrap(), 1);
+    me().await.expect(200);
+}
+
+#[tokio::test]
+async fn admins_see_when_the_tokens_of_others_were_last_used_and_revoke_them() {
+    let (site, clock) = Site::at_rest().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let token = ana.post("/api/v1/tokens", &json!({ "name": "ci", "roles": ["reviewer"] })).await.expect(201);
+    let admin = site.login("admin").await;
+    let path = "/api/v1/tokens?user=ana";
+    assert_eq!(site.join("tom", &["developer"]).await.get(path).await.code(403), "forbidden");
+    assert_eq!(admin.get(path).await.expect(200)["items"][0]["last_used_at"], Value::Null);
+    clock.advance(Duration::from_hours(3));
+    let me = async || as_token(&site, &token).await;
+    me().await.expect(200);
+    let used = site.clock.now().to_string();
+    // It is recorded in the background, after the response.
+    for _ in 0..500 {
+        if admin.get(path).await.expect(200)["items"][0]["last_used_at"] == used.as_str() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let listed = admin.get(path).await.expect(200);
+    assert_eq!(listed["items"][0]["last_used_at"], used.as_str(), "{listed}");
+    admin.delete(&format!("/api/v1/tokens/{}", token["id"].as_str().unwrap())).await.expect(204);
+    me().await.expect(401);
+}
