@@ -122,6 +122,8 @@ pub enum Act<'a> {
     Withdraw(&'a Review),
     /// Give a review to other people than may decide it now. Whoever does so does not decide it.
     Reassign(&'a Review),
+    /// List the reviews that this person decided.
+    SeeDecisionsBy(&'a Username),
     /// See the names of reviewers, to choose one.
     SeeReviewers,
     /// See any statistics of reviews.
@@ -229,13 +231,8 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let reason = "this review cannot be commented on: its stored data is damaged";
             if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden }
         }
-        Act::SeeReview(review) | Act::Comment(review) => {
-            if sees(principal, review) {
-                Access::Allowed
-            } else {
-                Access::Hidden
-            }
-        }
+        Act::SeeReview(review) | Act::Comment(review) if sees(principal, review) => Access::Allowed,
+        Act::SeeReview(_) | Act::Comment(_) => Access::Hidden,
         Act::Decide(review) | Act::Handle(review) if review.unreadable => {
             let reason = "this review cannot be decided: its stored data is damaged";
             if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden }
@@ -263,6 +260,10 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             }
             // Otherwise the person who started the run would choose who approves it.
             Access::from(is_admin, "only admins may reassign a review")
+        }
+        Act::SeeDecisionsBy(by) => {
+            let own = reviews_as(principal, by);
+            Access::from(own || is_admin, "only an admin may list what other people decided")
         }
         Act::SeeReviewers => {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);

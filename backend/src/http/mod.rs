@@ -3,6 +3,7 @@
 
 mod account;
 mod api;
+mod archived;
 mod assets;
 mod audit;
 pub mod body;

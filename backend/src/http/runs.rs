@@ -14,6 +14,7 @@ use shared::run::{Context, Report, Run, RunStatus, RunSummary};
 use shared::time::Span;
 
 use super::api::{Api, OperationDoc};
+use super::archived::run_gone;
 use super::body::{self, Id, OptionalJson, Params, limit};
 use super::pagination::List;
 use super::problem::{Result, unexpected};
@@ -117,7 +118,7 @@ async fn reviews(
     let (limit, cursor) = (body::limit(limit)?, RUN_REVIEWS.place(cursor)?);
     match caller.state.store.page_of_run(caller.principal(), id, status, limit, cursor.as_deref()).await? {
         Some(page) => Ok(Json(RUN_REVIEWS.page(page))),
-        None => Err(gone(&caller, id).await?.into()),
+        None => Err(run_gone(&caller, id).await?.into()),
     }
 }
 
@@ -128,7 +129,7 @@ async fn cancel(
 ) -> Result<Json<Run>> {
     let caller = &write.caller;
     let Some(summary) = caller.state.store.visible_summary(caller.principal(), id).await? else {
-        return Err(gone(caller, id).await?.into());
+        return Err(run_gone(caller, id).await?.into());
     };
     caller.may(Act::CancelRun(&summary))?;
     let input = Input::Cancel { by: caller.principal().clone(), reason: value.reason };
@@ -156,7 +157,7 @@ fn unreadable(summary: RunSummary) -> Run {
 
 /// Returns a run that the caller may see; otherwise `404`, or `410` for an archived run.
 async fn visible(caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
-    let Some(run) = caller.state.store.find_run(id).await? else { return Err(gone(caller, id).await?.into()) };
+    let Some(run) = caller.state.store.find_run(id).await? else { return Err(run_gone(caller, id).await?.into()) };
     let summary = run.summary();
     must_see(caller, &summary).await?;
     Ok((run, summary))
@@ -168,24 +169,10 @@ async fn must_see(caller: &Caller, run: &RunSummary) -> Result<()> {
     seen.map(drop).ok_or_else(|| Problem::new(Code::NotFound).into())
 }
 
-/// Returns the problem for a run that is not in the database, or that the caller may not see: `410` if it was archived
-/// and the caller may know that, otherwise `404`.
-async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
-    let archived = caller.state.store.archived_run(id).await?.map(|(archived, _)| archived);
-    let seen = archived.filter(|archived| access(caller.principal(), Act::SeeArchivedRun(archived)).is_allowed());
-    let Some(archived) = seen else { return Ok(Problem::new(Code::NotFound)) };
-    let detail = format!(
-        "it was archived on {:.10} in {}; an operator reads it with `countersign archive show {id}`",
-        archived.archived_at.to_string(),
-        archived.file
-    );
-    Ok(Problem { archived: Some(Box::new(archived)), ..Problem::new(Code::RunArchived).detail(detail) })
-}
-
 /// Returns a run that the caller may see, with its reviews that they may see, in the order of the requests.
 async fn visible_with_reviews(caller: &Caller, id: RunId) -> Result<(FoundRun, Vec<Review>)> {
     let Some((run, mut reviews)) = caller.state.store.run_with_reviews(id).await? else {
-        return Err(gone(caller, id).await?.into());
+        return Err(run_gone(caller, id).await?.into());
     };
     must_see(caller, &run.summary()).await?;
     reviews.retain(|review| access(caller.principal(), Act::SeeReview(review)).is_allowed());

@@ -13,10 +13,11 @@ use shared::run::RunStatus;
 use shared::time::{Span, Timestamp};
 use uuid::Uuid;
 
+use super::archives::ARCHIVED_REVIEWS;
 use super::blobs::Blobs;
 use super::cursor::LogPlace;
 use super::db::{Arg, Conn, Sql};
-use super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, audience_rows, undecided_row};
+use super::review_row::{AUDIENCE, DECIDED, REVIEWS, UNDECIDED, audience_rows, decided_rows, undecided_row};
 use super::{Error, Store, grants, stored_review};
 
 /// A finished run that is no longer needed.
@@ -228,7 +229,8 @@ async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid],
     Ok(u64::try_from(removed).unwrap_or(u64::MAX))
 }
 
-/// Removes reviews and the rows that belong to them: up to `limit` rows, but at least one review. Returns how many.
+/// Removes reviews and the rows that belong to them: up to `limit` rows, but at least one review. Keeps to which run each
+/// belonged. Returns how many rows were removed.
 async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u64, Error> {
     let most = u32::try_from(limit / ROWS_OF_A_REVIEW).unwrap_or(u32::MAX).max(1);
     let sql = stored_review::select().push(" FROM reviews r WHERE r.run_id IN (").list(runs.iter().copied());
@@ -242,7 +244,11 @@ async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u6
     }
     let undecided = found.iter().filter_map(|(_, review)| undecided_row(review)).collect();
     let ids: Vec<Uuid> = found.iter().map(|(_, review)| review.id.0).collect();
+    let kept = found.iter().map(|(run, review)| vec![Arg::from(review.id.0), Arg::from(run.0)]).collect();
+    conn.insert(&ARCHIVED_REVIEWS, kept, " ON CONFLICT DO NOTHING").await?;
+    let decided = found.iter().flat_map(|(_, review)| decided_rows(review)).collect();
     let mut removed = conn.delete_rows(&AUDIENCE, audience).await?;
+    removed += conn.delete_rows(&DECIDED, decided).await?;
     removed += conn.delete_rows(&UNDECIDED, undecided).await?;
     removed += conn.delete_rows(&REVIEWS, ids.iter().map(|id| vec![Arg::from(*id)]).collect()).await?;
     conn.forget_review_words(&ids).await?;

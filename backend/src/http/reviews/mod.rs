@@ -15,13 +15,14 @@ use shared::access::{Act, Principal};
 use shared::api::{Decided, NewComment, Reason};
 use shared::decision::{DecisionRequest, Via};
 use shared::deputy::Delegate;
-use shared::error::{Code, Problem};
+use shared::error::Problem;
 use shared::id::ReviewId;
 use shared::reassignment::Reassign;
 use shared::review::{Checked, Review};
 use shared::time::Span;
 
 use super::api::{Api, OperationDoc};
+use super::archived::review_gone;
 use super::body::{self, Id, OptionalJson, Params};
 use super::inputs::{Inputs, OperationInput};
 use super::problem::{Result, unexpected};
@@ -104,7 +105,9 @@ async fn get(
 }
 
 async fn visible(caller: &Caller, id: ReviewId) -> Result<Review> {
-    let review = caller.state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+    let Some(review) = caller.state.store.review(id).await? else {
+        return Err(review_gone(caller, id).await?.into());
+    };
     caller.may(Act::SeeReview(&review))?;
     Ok(review)
 }
