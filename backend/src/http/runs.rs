@@ -26,6 +26,9 @@ use crate::store::{self, Committed, FoundRun};
 
 pub(super) const RUN: &str = "/api/v1/runs/{id}";
 const RUNS: List = List("runs");
+const RUNS_WITH_WORDS: List = List("runs with words");
+/// The longest search, in characters.
+const MAX_SEARCH: usize = 500;
 const RUN_REVIEWS: List = List("run reviews");
 
 /// The query of `GET /api/v1/runs/{id}`, which returns a run to those who may see it.
@@ -47,7 +50,7 @@ struct RunReviews {
 }
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List runs, newest first").answer::<Page<RunSummary>>();
+    let list = OperationDoc::new("List or search runs, newest first").answer::<Page<RunSummary>>();
     api.get("/api/v1/runs", list, self::list);
     api.post("/api/v1/runs", OperationDoc::new("Start a run").answer::<Run>().status(201), launch);
     let get = OperationDoc::new("Get a run; `wait`, of at most 60s, waits until it ends or stops for people");
@@ -64,8 +67,12 @@ pub(super) fn mount(api: &mut Api) {
 
 async fn list(caller: Caller, Params(mut query): Params<RunQuery>) -> Result<Json<Page<RunSummary>>> {
     query.limit = Some(limit(query.limit)?);
-    query.cursor = RUNS.place(query.cursor)?;
-    Ok(Json(RUNS.page(caller.state.store.runs(caller.principal(), &query).await?)))
+    if query.q.as_ref().is_some_and(|q| q.chars().count() > MAX_SEARCH) {
+        return Err(Problem::invalid("/q", format!("at most {MAX_SEARCH} characters")).into());
+    }
+    let list = if query.has_words() { RUNS_WITH_WORDS } else { RUNS };
+    query.cursor = list.place(query.cursor)?;
+    Ok(Json(list.page(caller.state.store.runs(caller.principal(), &query).await?)))
 }
 
 async fn launch(write: Write, body::Json { value, digest }: body::Json<Launch>) -> Result<Response> {

@@ -53,6 +53,7 @@ mod reviews;
 mod row_count;
 mod row_mac;
 mod run_list;
+mod run_search;
 mod run_steps;
 mod runs;
 mod schema;
