@@ -26,7 +26,7 @@ use crate::store::{self, Committed, FoundRun};
 
 pub(super) const RUN: &str = "/api/v1/runs/{id}";
 const RUNS: List = List("runs");
-const RUNS_WITH_WORDS: List = List("runs with words");
+const RUNS_WITH_WORDS: List = List("found runs");
 /// The longest search, in characters.
 const MAX_SEARCH: usize = 500;
 const RUN_REVIEWS: List = List("run reviews");

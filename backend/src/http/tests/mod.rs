@@ -9,6 +9,7 @@ mod deputies;
 mod described;
 mod edge;
 mod feedback;
+mod found;
 mod grants;
 mod guardrails;
 mod lists;
