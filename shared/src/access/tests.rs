@@ -290,3 +290,13 @@ admin     somebody else  yyyy yyyy yynn yyyy yyyy yyyy yyyn
 ";
     assert_eq!(table, expected[1..], "{table}");
 }
+
+#[test]
+fn people_list_what_they_decided_and_admins_what_others_did() {
+    let ana = "ana".parse().expect("a name");
+    let may = |principal: &Principal| access(principal, Act::SeeDecisionsBy(&ana)).is_allowed();
+    assert!(may(&person("ana", &[])) && may(&person("boss", &["admin"])));
+    assert!(!may(&person("dev", &["developer"])), "those who see all reviews do not list them by people");
+    let token = |roles: &[&str]| Principal { token: true, ..person("ana", roles) };
+    assert!(may(&token(&["reviewer"])) && !may(&token(&["asker"])));
+}

@@ -1,5 +1,6 @@
-//! The rows by which decided objects are found: runs by status, reviews in the queue, among undecided ones and under
-//! their subjects, those that a person decided, and the steps of runs. The data that were read say where each object is found so far.
+//! The rows by which decided objects are found: runs by status, reviews in the queue, among undecided ones, under their
+//! subjects and by who decided them, and the steps of runs. The data that were read say where each object is found so
+//! far.
 
 use std::collections::BTreeSet;
 
