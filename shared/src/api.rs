@@ -244,6 +244,9 @@ pub struct Launch {
     /// On whose behalf the run is started; templates and conditions read it as `context`. Default: empty.
     #[serde(default)]
     pub context: Context,
+    /// The URL to which the end of the run is posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback_url: Option<String>,
 }
 
 /// `POST /api/v1/runs/{id}/cancel` and `POST /api/v1/reviews/{id}/withdraw`.

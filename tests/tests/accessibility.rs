@@ -40,7 +40,13 @@ async fn launched(server: &Server) -> Api {
     let admin = server.admin().await;
     for (flow, input) in LAUNCHED {
         let input = serde_json::from_str(input).expect("JSON");
-        let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context: Context::default() };
+        let launch = Launch {
+            flow: flow.parse().expect("an id"),
+            version: None,
+            input,
+            context: Context::default(),
+            callback_url: None,
+        };
         admin.launch(&launch, None).await.unwrap_or_else(|problem| panic!("{flow}: {problem}: {:?}", problem.errors));
     }
     eventually("everything that was launched asks somebody", async || {

@@ -105,7 +105,14 @@ impl Countersign {
         let news = self.inner.news.subscribe();
         self.inner.watch(Awaited::Run(id));
         let running = Running::new(id, Arc::clone(&self.inner), news);
-        let operation = Operation::Launch { run: id, flow: flow.id.clone(), version: Some(version), input, context };
+        let operation = Operation::Launch {
+            run: id,
+            flow: flow.id.clone(),
+            version: Some(version),
+            input,
+            context,
+            callback_url: None,
+        };
         self.inner.commit(operation).await?;
         Ok(running)
     }

@@ -70,8 +70,9 @@ async fn list(caller: Caller, Params(mut query): Params<RunQuery>) -> Result<Jso
 async fn launch(write: Write, body::Json { value, digest }: body::Json<Launch>) -> Result<Response> {
     write.caller.may(Act::Launch)?;
     let run = RunId(Moment::of(&*write.caller.state.clock).ids().uuid());
-    let Launch { flow, version, input, context } = value;
-    let launch = store::Operation::Launch { run, flow, version, input, context };
+    let Launch { flow, version, input, context, callback_url } = value;
+    write.caller.state.outside.check_callback(callback_url.as_deref())?;
+    let launch = store::Operation::Launch { run, flow, version, input, context, callback_url };
     let Committed::Run { run } = write.commit(digest, launch).await? else {
         return Err(unexpected());
     };

@@ -55,7 +55,7 @@ impl Sender {
     pub async fn with_further_comments(&self, mut group: Vec<StoredDelivery>) -> Vec<StoredDelivery> {
         for index in 0..group.len() {
             let held = &group[index];
-            let is_first = group[..index].iter().all(|other| other.review != held.review || !tells_of_comment(other));
+            let is_first = group[..index].iter().all(|other| other.subject != held.subject || !tells_of_comment(other));
             if !tells_of_comment(held) || !is_first {
                 continue;
             }

@@ -117,6 +117,8 @@ pub enum Operation {
         input: shared::JsonMap,
         /// User, tenant, session and metadata of the run.
         context: Context,
+        /// The URL to which the end of the run is posted.
+        callback_url: Option<String>,
     },
     /// Asks people a question without a flow. Returns [`Committed::Review`].
     Ask {

@@ -106,7 +106,7 @@ pub use commit::GUARDRAIL_TIME;
 pub use consumer::{Consumer, Jobs, LeaseTerms, consume};
 pub(crate) use db::DatabaseKind;
 pub use deliveries::{DeliveryOutcome, StoredDelivery};
-pub use delivery_kind::{DeliveryEvent, DeliveryKind, DeliveryLane};
+pub use delivery_kind::{DeliveryEvent, DeliveryKind, DeliveryLane, DeliverySubject};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
 pub use error::{Error, ErrorKind};

@@ -58,8 +58,10 @@ pub enum FinishedFilter<'a> {
 
 /// The tables with rows of a run, except for `runs`, whose row is deleted first. Each has the condition that finds
 /// these rows by the ids of runs (`@`). A new table with rows of runs must be added here.
-const TABLES: [(&str, &str); 7] = [
+const TABLES: [(&str, &str); 9] = [
     ("deliveries", "review_id IN (SELECT v.id FROM reviews v WHERE v.run_id IN (@))"),
+    ("deliveries", "review_id IS NULL AND run_id IN (@)"),
+    ("run_callbacks", "run_id IN (@)"),
     // Together with the rows that are found by a review.
     ("reviews", "run_id IN (@)"),
     ("steps", "run_id IN (@)"),
@@ -126,7 +128,9 @@ impl Store {
         let sql = sql.list(RunStatus::OVER.map(RunStatus::as_str)).push(
             ") OR EXISTS (SELECT 1 FROM reviews v WHERE v.run_id = r.id AND v.status = 'pending') \
              OR EXISTS (SELECT 1 FROM reviews v JOIN deliveries d ON d.review_id = v.id \
-             WHERE v.run_id = r.id AND d.status || '' = 'waiting') THEN 1 ELSE 0 END AS BIGINT) \
+             WHERE v.run_id = r.id AND d.status || '' = 'waiting') \
+             OR EXISTS (SELECT 1 FROM deliveries d WHERE d.run_id = r.id AND d.review_id IS NULL \
+             AND d.status || '' = 'waiting') THEN 1 ELSE 0 END AS BIGINT) \
              FROM runs r JOIN log l ON l.seq = (SELECT MAX(m.seq) FROM log m WHERE m.run_id = r.id) \
              WHERE ",
         );

@@ -1,5 +1,7 @@
 //! Single runs, with their reviews. The lists are in `run_list`, the steps in `run_steps`.
 
+use std::collections::BTreeSet;
+
 use shared::access::{Act, Involvement, Principal, access};
 use shared::id::{ReviewId, RunId};
 use shared::new_review::NewReview;
@@ -20,6 +22,9 @@ pub(super) const RUNS: Table = Table {
 };
 /// The table of runs by status. Failed runs also stand there by their ending, if it is no real failure.
 pub(super) const RUNS_BY_STATUS: Table = Table { name: "runs_by_status", key: "status, created_at, id", others: "" };
+
+/// The table of the URLs to which the ends of runs are posted.
+pub(super) const RUN_CALLBACKS: Table = Table { name: "run_callbacks", key: "run_id", others: "url" };
 
 /// Returns the keys under which a run with this status may be listed: the status, and for a failed run, its ending.
 pub(super) fn listed_keys(status: &str, created_at: i64, id: Uuid) -> Vec<Vec<Arg>> {
@@ -86,6 +91,24 @@ impl Store {
         let run = self.run_of(review).await?.filter(|run| run.shown_id().is_none());
         let asked = run.map(|run| question_of(&run.input)).transpose();
         asked.map_err(|error| Error::Stored(format!("what review {review} asks: {error}")))
+    }
+
+    /// Returns the URL to which the end of a run is posted. `None` if nobody asked for that.
+    pub async fn callback_of_run(&self, run: RunId) -> Result<Option<String>, Error> {
+        let sql = Sql::new("SELECT url FROM run_callbacks WHERE run_id = ").bind(run.0);
+        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        Ok(row.map(|row| row.text(0)).transpose()?)
+    }
+
+    /// Returns those of these runs whose end is posted to a URL.
+    pub async fn called_back_among(&self, runs: &[RunId]) -> Result<BTreeSet<RunId>, Error> {
+        if runs.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let ids: Vec<_> = runs.iter().map(|run| run.0).collect();
+        let of_runs = "SELECT run_id FROM run_callbacks WHERE run_id IN (";
+        let found = self.inner.db.read().await?.ids_among(of_runs, &ids).await?;
+        Ok(found.into_iter().map(RunId).collect())
     }
 
     /// Returns a run that people may see, even if its state cannot be read.

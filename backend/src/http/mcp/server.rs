@@ -111,6 +111,7 @@ impl McpEndpoint {
             McpTool::StartRun => {
                 let mut arguments = arguments;
                 let key: Option<String> = take(&mut arguments, "idempotency_key")?;
+                only_arguments(&arguments, &[tools::CALLBACK_URL])?;
                 self.run(self.api.post("/api/v1/runs", key.as_deref(), &arguments).await?).await
             }
             McpTool::GetRun => {
@@ -132,9 +133,7 @@ impl McpEndpoint {
         let default = if kind == AskedKind::Handoff { Duration::ZERO } else { WAIT };
         let wait = checked(take(&mut arguments, "wait")?, default)?;
         let key: Option<String> = take(&mut arguments, "idempotency_key")?;
-        if let Some(name) = tools::NOT_ARGUMENTS.into_iter().find(|name| arguments.contains_key(*name)) {
-            return Err(Problem::invalid(format!("/{name}"), "not an argument of this tool; leave it out").into());
-        }
+        only_arguments(&arguments, &tools::NOT_ARGUMENTS)?;
         if let Some(then) = take::<AskedTimeout>(&mut arguments, "on_timeout")? {
             if kind == AskedKind::Approval && then == AskedTimeout::Approve {
                 let why = "an agent cannot approve what it asks for: if nobody answers in time, it is rejected";
@@ -191,6 +190,14 @@ fn checked(wait: Option<Span>, default: Duration) -> Result<Duration, Box<Proble
         }
         Some(Span(wait)) => Ok(wait),
         None => Ok(default),
+    }
+}
+
+/// Refuses members of a request that are not arguments of a tool.
+fn only_arguments(arguments: &JsonMap, others: &[&str]) -> Result<(), Box<Problem>> {
+    match others.iter().find(|name| arguments.contains_key(**name)) {
+        Some(name) => Err(Problem::invalid(format!("/{name}"), "not an argument of this tool; leave it out").into()),
+        None => Ok(()),
     }
 }
 

@@ -78,9 +78,12 @@ pub(super) struct CancelRun {
     pub reason: Option<String>,
 }
 
-/// The members of a [`NewReview`](shared::new_review::NewReview) that are not arguments: the tool determines the kind, and an agent has no address to
-/// which an answer could be posted.
-pub(super) const NOT_ARGUMENTS: [&str; 2] = ["kind", "callback_url"];
+/// The member of questions and launches that is never an argument: an agent has no address to which an answer could be
+/// posted.
+pub(super) const CALLBACK_URL: &str = "callback_url";
+/// The members of a [`NewReview`](shared::new_review::NewReview) that are not arguments: also the kind, which the tool
+/// determines.
+pub(super) const NOT_ARGUMENTS: [&str; 2] = ["kind", CALLBACK_URL];
 
 /// All tools, in the order in which they are listed, with their descriptions.
 static TOOLS: LazyLock<Vec<(McpTool, Description)>> = LazyLock::new(|| {
@@ -199,6 +202,9 @@ impl McpTool {
             Self::StartRun => {
                 let mut schema = schema_of::<Launch>();
                 schema["properties"]["context"] = behalf();
+                if let Some(properties) = schema["properties"].as_object_mut() {
+                    properties.remove(CALLBACK_URL);
+                }
                 with_key(schema, "run")
             }
             Self::GetRun => schema_of::<GetRun>(),

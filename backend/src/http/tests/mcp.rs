@@ -161,6 +161,7 @@ async fn a_tool_does_what_the_caller_may_do_and_says_what_is_wrong() {
         ("request_approval", refund(&json!({ "deadline": "2m" })), "/deadline"),
         ("request_approval", refund(&json!({ "idempotency_key": "two words" })), ""),
         ("ask_human", json!({ "question": "Who?", "kind": "approval" }), "/kind"),
+        ("start_run", json!({ "flow": "note", "callback_url": "https://example.org" }), "/callback_url"),
         ("wait_for_review", json!({ "review_id": "../users" }), ""),
         ("get_run", json!({ "run_id": "01900000-0000-7000-8000-000000000001", "wait": "51s" }), "/wait"),
         ("list_flows", json!({ "page": 2 }), ""),

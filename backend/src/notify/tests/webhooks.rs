@@ -64,8 +64,8 @@ async fn a_program_hears_of_a_review_when_it_is_escalated_to_its_role(world: Wor
         let outlets = Outlets::new(settings(&webhook), &secrets(), URL.to_owned()).expect("the settings hold");
         let entries = world.told(kind).await;
         let deliveries = entries.iter().filter(|entry| entry.event.kind == kind).filter_map(|entry| {
-            let (occasion, review, _) = entry.event.announces()?;
-            let notice = Announcement { entry, before: &entry.cursor, occasion, review: &review, only: None };
+            let announced = entry.event.announces()?;
+            let notice = Announcement { entry, before: &entry.cursor, announced: &announced };
             Some(to_programs(&notice, &outlets).len())
         });
         deliveries.sum::<usize>()

@@ -159,6 +159,8 @@ pub(super) struct Out {
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
     pub feedback: Vec<Feedback>,
+    /// The URLs to which the ends of new runs are posted.
+    pub callbacks: Vec<(RunId, String)>,
     pub retracted_feedback: BTreeSet<FeedbackId>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Committed>)>,
     /// The entries that no change of a run caused, one row each, with the run that they are about, if there is one.
@@ -179,6 +181,7 @@ impl Group {
             new_grants,
             ended_grants,
             feedback,
+            callbacks,
             retracted_feedback,
             keys,
             events,
@@ -193,6 +196,7 @@ impl Group {
             && new_grants.is_empty()
             && ended_grants.is_empty()
             && feedback.is_empty()
+            && callbacks.is_empty()
             && retracted_feedback.is_empty()
             && keys.is_empty()
             && events.is_empty()

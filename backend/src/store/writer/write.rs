@@ -21,7 +21,7 @@ use super::super::recent_rows::{LARGE, NewRow};
 use super::super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, review_row};
 use super::super::row_mac::Stored;
 use super::super::run_steps;
-use super::super::runs::{RUNS, RUNS_BY_STATUS};
+use super::super::runs::{RUN_CALLBACKS, RUNS, RUNS_BY_STATUS};
 use super::super::tasks::lane;
 use super::super::users::{USERS, user_row};
 use super::super::views::VIEWS;
@@ -121,6 +121,8 @@ impl Group {
         let given = self.out.feedback.iter().map(feedback_row).collect();
         batch.insert(&FEEDBACK, given, "");
         batch.delete(&FEEDBACK, self.out.retracted_feedback.iter().map(|id| vec![Arg::from(id.0)]).collect());
+        let callbacks = self.out.callbacks.iter().map(|(run, url)| vec![run.0.into(), url.as_str().into()]).collect();
+        batch.insert(&RUN_CALLBACKS, callbacks, "");
         batch.insert(&IDEMPOTENCY, rows.keys, "");
         batch.delete(&TASKS, rows.ended_tasks);
         batch.change(&TASKS, "UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks);

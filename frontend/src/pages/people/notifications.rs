@@ -62,6 +62,10 @@ fn event_words(event: Occasion) -> &'static str {
         Occasion::Expiring => "its deadline is near",
         Occasion::Resolved => "it is resolved",
         Occasion::Commented => "others comment on it",
+        Occasion::RunWaiting => "my run waits for people",
+        Occasion::RunCompleted => "my run completes",
+        Occasion::RunFailed => "my run fails",
+        Occasion::RunCancelled => "my run is cancelled",
     }
 }
 
