@@ -13,7 +13,7 @@ const MAX_ERROR: usize = 1000;
 
 /// What happened to a run, and its title and topic, in one line.
 pub(super) fn headline(occasion: Occasion, run: &RunSummary) -> String {
-    let topic = run.topic.as_ref().map(|topic| format!(" · {topic}")).unwrap_or_default();
+    let topic = run.topic.as_ref().map(|topic| format!(" ({topic})")).unwrap_or_default();
     format!("{}: {}", verb(occasion, run), one_line(&format!("{}{topic}", run.title), MAX_TITLE))
 }
 
@@ -58,7 +58,7 @@ mod tests {
             serde_json::from_value(run).expect("a run")
         };
         let failed = run("TOOL_FAILED");
-        assert_eq!(headline(Occasion::RunFailed, &failed), "Failed: Mail · a b<U+202E>");
+        assert_eq!(headline(Occasion::RunFailed, &failed), "Failed: Mail (a b<U+202E>)");
         assert_eq!(origin(&failed), "run of mail, version 2 · started by ada");
         let (place, quotation) = error(&failed).expect("an error");
         assert_eq!((place.as_str(), quotation.text.as_str()), ("TOOL_FAILED at send:", "> No.\n> Completed: all"));

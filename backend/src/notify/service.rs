@@ -138,6 +138,20 @@ impl NotificationService {
         });
     }
 
+    /// Asks the person who pressed a button for their reason, without blocking the request.
+    pub fn ask_reason(&self, interaction: &Interaction, review: &Review) {
+        let (service, interaction, dialog) = (self.clone(), interaction.clone(), interaction.reason_dialog(review));
+        tokio::spawn(async move {
+            let Some(slack) = &service.outlets.slack else { return };
+            let opened = slack.open_dialog(&service.outlets.clients, &interaction.trigger_id, &dialog).await;
+            if let Err(failure) = opened {
+                tracing::warn!(review = %interaction.press.review, why = failure.message, "could not ask for a reason");
+                let text = "Nothing was decided: Slack did not open the dialog. Press the button again, or decide in the console.";
+                service.reply(&interaction, InteractionReply::Tell(text.to_owned()));
+            }
+        });
+    }
+
     /// Replies to the person who pressed a button, without blocking the request, which Slack awaits for only three
     /// seconds. If the reply does not get through, the log still has what happened, and the message is updated once its
     /// review is over.

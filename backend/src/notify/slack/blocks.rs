@@ -220,6 +220,7 @@ mod tests {
                 ("Delegate: open to answer", false, Some(LINK)),
                 ("Take over: open to answer", false, Some(LINK)),
                 ("Say what to change: open to answer", false, Some(LINK)),
+                ("Stop: give a reason", true, None),
                 OPENS,
             ]
         );
@@ -245,8 +246,9 @@ mod tests {
                 &format!("{first}\n> delete the originals"),
             ]
         );
-        let decides =
-            [("Proceed", true, None), ("Again", true, None), (cut.as_str(), true, None), ("Stop", true, None)];
+        let cut_with_reason = format!("{}…: give a reason", "x".repeat(59));
+        let decides = ["Proceed", "Again", &cut, "Stop", &cut_with_reason, "Stop: give a reason"];
+        let decides = decides.map(|label| (label, true, None));
         assert_eq!(buttons(&shown), [&decides[..], &[OPENS]].concat());
 
         options[0]["description"] = "on production\n".repeat(100).into();

@@ -4,6 +4,7 @@ mod blocks;
 mod button;
 mod content;
 mod decisions;
+mod interaction;
 mod reaction;
 mod text;
 
@@ -19,7 +20,8 @@ use shared::id::DeliveryId;
 use shared::time::Timestamp;
 
 pub(super) use blocks::{SlackMessage, about, digest, open, over, passed_on, words};
-pub use button::{ButtonPress, Interaction};
+pub use button::ButtonPress;
+pub use interaction::Interaction;
 pub use reaction::{Reaction, ShownReview, SlackEvent};
 
 use super::failure::DeliveryFailure;
@@ -180,6 +182,12 @@ impl Slack {
         let body = json!({ "channel": channel, "user": user, "text": message.text, "blocks": message.blocks });
         let answer = self.call(clients, "chat.postEphemeral", &body).await?;
         accepted("chat.postEphemeral", answer).map(|_| ())
+    }
+
+    /// Opens a dialog for the person whose interaction has this trigger.
+    pub async fn open_dialog(&self, clients: &Clients, trigger_id: &str, view: &Value) -> Result<(), DeliveryFailure> {
+        let answer = self.call(clients, "views.open", &json!({ "trigger_id": trigger_id, "view": view })).await?;
+        accepted("views.open", answer).map(|_| ())
     }
 
     /// Posts a reply to a press of a button.

@@ -30,12 +30,12 @@ on_both! {
     a_message_that_ends_every_server_is_given_up_unsent,
 }
 
-fn toml(receiver: &MockServer, rest: &str) -> String {
+pub(super) fn toml(receiver: &MockServer, rest: &str) -> String {
     format!("[webhooks.desk]\nurl = \"{}/hook\"\n{rest}", receiver.uri())
 }
 
 /// Does what a receiver does with each request: checks the signature with its secret, and reads the body.
-fn verified(request: &Request, secret: &str) -> (String, Value) {
+pub(super) fn verified(request: &Request, secret: &str) -> (String, Value) {
     let header = |name: &str| request.headers[name].to_str().expect("text").to_owned();
     let (id, at) = (header("webhook-id"), header("webhook-timestamp").parse().expect("seconds"));
     let body = String::from_utf8(request.body.clone()).expect("UTF-8");
@@ -94,7 +94,7 @@ async fn a_program_hears_of_comments_under_a_name_of_their_own(world: World) {
     assert_eq!(requests(&receiver).await.len(), 1, "and of no other change");
 }
 
-async fn requests(receiver: &MockServer) -> Vec<Request> {
+pub(super) async fn requests(receiver: &MockServer) -> Vec<Request> {
     receiver.received_requests().await.expect("requests are recorded")
 }
 
