@@ -58,7 +58,7 @@ impl Announcement<'_> {
             return Vec::new();
         }
         let before = before.map(|review| AnnouncedSubject::Review(Box::new(review)));
-        let wanting = receivers.iter().filter(|(_, receiver)| {
+        let wanting = receivers.iter().filter(|&(_, receiver)| {
             wants(receiver, about) && !before.as_ref().is_some_and(|before| wants(receiver, before))
         });
         wanting.map(|(name, _)| name.as_str()).collect()

@@ -255,4 +255,17 @@ mod tests {
             assert!(!slack.is_signed("1531420618", wrong, body, at(1_531_420_618)), "{wrong}");
         }
     }
+
+    #[test]
+    fn a_channel_that_cannot_exist_is_refused_with_the_remedy() {
+        let secrets = ["COUNTERSIGN_SLACK_TOKEN", "COUNTERSIGN_SLACK_SIGNING_SECRET"];
+        let secrets = NotificationSecrets::from_env(secrets.map(|name| (name.to_owned(), "secret".to_owned())));
+        let with = |channel: &str| {
+            let channels = [(channel.to_owned(), SlackChannelSettings::default())].into();
+            Slack::new(SlackSettings { channels, ..SlackSettings::default() }, &secrets)
+        };
+        assert!(with("#money").is_ok() && with("C024BE91L").is_ok());
+        let error = with("two words").err().unwrap().to_string();
+        assert!(error.contains("[notifications.slack]: `channels`") && error.contains("#approvals"), "{error}");
+    }
 }
