@@ -17,7 +17,7 @@ pub(super) const REVIEWS: Table = Table {
     name: "reviews",
     key: "id",
     others: "run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, facts, tags, \
-             due, severity_rank, irreversible, claimed_until",
+             due, severity_rank, irreversible, claimed_until, comments",
 };
 /// The table of the subjects under which reviews are found.
 pub(super) const AUDIENCE: Table = Table { name: "review_audience", key: "subject, created_at, review_id", others: "" };
@@ -57,6 +57,7 @@ pub(super) fn review_row(
         tags_of(review).into(),
     ];
     row.extend(queue::columns_of(review));
+    row.push(i64::try_from(review.comments.len()).unwrap_or(i64::MAX).into());
     Ok(row)
 }
 

@@ -104,7 +104,8 @@ impl Group {
             &REVIEWS,
             rows.reviews,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
-             facts = excluded.facts, tags = excluded.tags, due = excluded.due, claimed_until = excluded.claimed_until",
+             facts = excluded.facts, tags = excluded.tags, due = excluded.due, claimed_until = excluded.claimed_until, \
+             comments = excluded.comments",
         );
         batch.delete(&queue::QUEUE, rows.left_queue);
         // In a fixed order: if two groups have the same new class, one waits for the other.
