@@ -23,6 +23,7 @@ pub(super) enum McpTool {
     /// Asks people a question, and waits for the answer.
     Ask(AskedKind),
     WaitForReview,
+    CommentOnReview,
     WithdrawReview,
     ListFlows,
     StartRun,
@@ -38,6 +39,18 @@ pub(super) struct WaitForReview {
     pub review_id: ReviewId,
     /// How long to wait for the answer, at most 50s; default: 45s.
     pub wait: Option<Span>,
+    /// The `comment_count` that you know: more comments end the wait. Default: those that come during this call.
+    pub comments_after: Option<u32>,
+}
+
+/// The arguments of `comment_on_review`, beside the idempotency key.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CommentOnReview {
+    /// The `review_id` of the question.
+    pub review_id: ReviewId,
+    /// The comment, in plain text.
+    pub text: String,
 }
 
 /// The arguments of `withdraw_review`.
@@ -87,6 +100,7 @@ static TOOLS: LazyLock<Vec<(McpTool, Description)>> = LazyLock::new(|| {
     let asks = AskedKind::VARIANTS.iter().copied();
     let others = [
         McpTool::WaitForReview,
+        McpTool::CommentOnReview,
         McpTool::WithdrawReview,
         McpTool::ListFlows,
         McpTool::StartRun,
@@ -108,7 +122,7 @@ pub(super) fn named(name: &str) -> Option<&'static (McpTool, Description)> {
 impl McpTool {
     fn is_allowed(self, caller: &Principal) -> bool {
         let act = match self {
-            Self::Ask(_) | Self::WaitForReview | Self::WithdrawReview => Act::Ask,
+            Self::Ask(_) | Self::WaitForReview | Self::CommentOnReview | Self::WithdrawReview => Act::Ask,
             Self::ListFlows => Act::SeeFlows,
             Self::StartRun | Self::GetRun | Self::CancelRun => Act::Launch,
         };
@@ -131,6 +145,7 @@ impl McpTool {
             Self::Ask(AskedKind::Checkpoint) => "Report progress",
             Self::Ask(AskedKind::Handoff) => "Hand work over",
             Self::WaitForReview => "Wait for an answer",
+            Self::CommentOnReview => "Comment on a question",
             Self::WithdrawReview => "Withdraw a question",
             Self::ListFlows => "List flows",
             Self::StartRun => "Start a run",
@@ -161,6 +176,10 @@ impl McpTool {
                 "Wait for the answer to a question that is still pending. People may take hours: call it again while \
                  `status` is `pending`, or go on with other work and call it later. While `paused` is true, do no \
                  other work."
+            }
+            Self::CommentOnReview => {
+                "Comment on a question that is still pending, to answer what a person asks back in `comments`. It \
+                 changes nothing of the question: to ask something else, withdraw it and ask again."
             }
             Self::WithdrawReview => {
                 "Withdraw a question that you no longer need answered. An approval counts as rejected."
@@ -194,6 +213,7 @@ impl McpTool {
         match self {
             Self::Ask(kind) => question_schema(kind),
             Self::WaitForReview => schema_of::<WaitForReview>(),
+            Self::CommentOnReview => with_key(schema_of::<CommentOnReview>(), "comment"),
             Self::WithdrawReview => schema_of::<WithdrawReview>(),
             Self::ListFlows => schema_of::<ListFlows>(),
             Self::StartRun => {
