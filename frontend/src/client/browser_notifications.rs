@@ -229,7 +229,7 @@ impl BrowserNotifications {
         if knows_asked && review.as_ref().is_some_and(|review| !is_asked(me, review)) {
             self.end(asked);
         }
-        let is_own = entry.event.actor.as_ref() == Some(&me.username);
+        let is_own = entry.event.is_done_by(&me.username);
         if knows_comments && (is_own || review.is_some_and(|review| !review.is_pending())) {
             self.end(comments);
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use shared::author::Author;
 use shared::definition::Severity;
 use shared::id::{ReviewId, Username};
 use shared::review::Review;
@@ -80,7 +81,7 @@ impl News {
     /// Reads a review on which somebody has just commented. What they wrote is left to the console.
     pub fn of_comment(review: &Review) -> Self {
         let news = Self::of(review);
-        let by = review.comments.last().map(|comment| format!("{} · ", comment.by)).unwrap_or_default();
+        let by = review.comments.last().map(|comment| format!("{} · ", Author::from(comment))).unwrap_or_default();
         let from = format!("{by}{}", news.from);
         Self { about: Subject::Comments(review.id), from, expires_at: None, ..news }
     }
