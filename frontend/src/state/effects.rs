@@ -142,7 +142,7 @@ pub fn timed_out(review: &Review) -> String {
 
 fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
     let hearer = hearer(review);
-    let is_leave = review.kind == ReviewKind::Approval || hearer == Hearer::Actions;
+    let is_leave = matches!(review.kind, ReviewKind::Approval | ReviewKind::ToolCalls) || hearer == Hearer::Actions;
     let (now, before) = match (then, review.kind) {
         (OnTimeout::Escalate(next), _) => return format!("escalated to {}", next.escalate),
         (OnTimeout::Follow | OnTimeout::Approve, ReviewKind::Edit) => {

@@ -34,6 +34,7 @@ impl Builder<'_> {
         let decisions = instructed.as_ref().unwrap_or(decisions);
         match subject {
             Subject::Agent { .. } | Subject::Output { .. } => self.rule_action(subject, decisions),
+            Subject::Ask { .. } => self.rule_asked(review, subject, decisions, instructions),
             _ => {
                 let (rulings, findings) = self.rule_calls(review, subject, decisions);
                 let instructions = instructions.filter(|_| instructed.is_none()).map(str::to_owned);
