@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation, ListToolsResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as Description,
 };
 use rmcp::service::{RequestContext, RoleServer};
@@ -22,6 +22,7 @@ use shared::run::Run;
 use shared::time::Span;
 
 use super::api_client::ApiClient;
+use super::permission::{self, Heartbeat};
 use super::results::{self, FlowsResult, QuestionResult, RunResult};
 use super::tools::{self, CancelRun, CommentOnReview, GetRun, ListFlows, McpTool, WaitForReview, WithdrawReview};
 
@@ -40,6 +41,8 @@ const INSTRUCTIONS: &str = "Countersign asks people and returns their decisions.
 pub(super) struct McpEndpoint {
     api: ApiClient,
     caller: Principal,
+    /// How long a permission prompt waits for people.
+    permission_wait: Duration,
 }
 
 impl ServerHandler for McpEndpoint {
@@ -70,12 +73,17 @@ impl ServerHandler for McpEndpoint {
         let Some((tool, _)) = tools::named(&request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
-        let call = self.call(*tool, request.arguments.unwrap_or_default());
+        let heartbeat = Heartbeat::of(&context);
+        let call = self.call(*tool, request.arguments.unwrap_or_default(), &heartbeat);
         // The library cancels the token when the client disconnects, which must not leave a wait behind.
         let Some(called) = context.ct.run_until_cancelled(call).await else {
             return Err(ErrorData::internal_error("the call was cancelled", None));
         };
         let result = match called {
+            // Claude Code reads the answer to its prompt from a text, and sees no text beside structured content.
+            Ok(result) if *tool == McpTool::PermissionPrompt => {
+                CallToolResult::success(vec![ContentBlock::text(result.to_string())])
+            }
             Ok(result) => CallToolResult::structured(result),
             Err(problem) => CallToolResult::structured_error(results::problem(*problem)),
         };
@@ -84,13 +92,16 @@ impl ServerHandler for McpEndpoint {
 }
 
 impl McpEndpoint {
-    pub fn new(api: ApiClient, caller: Principal) -> Self {
-        Self { api, caller }
+    pub fn new(api: ApiClient, caller: Principal, permission_wait: Duration) -> Self {
+        Self { api, caller, permission_wait }
     }
 
-    async fn call(&self, tool: McpTool, arguments: JsonMap) -> Result<Value, Box<Problem>> {
+    async fn call(&self, tool: McpTool, arguments: JsonMap, heartbeat: &Heartbeat) -> Result<Value, Box<Problem>> {
         match tool {
             McpTool::Ask(kind) => self.ask(kind, arguments).await,
+            McpTool::PermissionPrompt => {
+                value(&permission::prompt(&self.api, arguments, self.permission_wait, heartbeat).await)
+            }
             McpTool::WaitForReview => {
                 let WaitForReview { review_id, wait, comments_after } = read(arguments)?;
                 let wait = checked(wait, WAIT)?;
@@ -156,7 +167,7 @@ impl McpEndpoint {
             return Err(Problem::invalid(format!("/{name}"), "not an argument of this tool; leave it out").into());
         }
         if let Some(then) = take::<AskedTimeout>(&mut arguments, "on_timeout")? {
-            if kind == AskedKind::Approval && then == AskedTimeout::Approve {
+            if matches!(kind, AskedKind::Approval | AskedKind::ToolCalls) && then == AskedTimeout::Approve {
                 let why = "an agent cannot approve what it asks for: if nobody answers in time, it is rejected";
                 return Err(Problem::invalid("/on_timeout", why).into());
             }

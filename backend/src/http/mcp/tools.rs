@@ -15,6 +15,7 @@ use shared::new_review::AskedKind;
 use shared::time::Span;
 use strum::{IntoStaticStr, VariantArray as _};
 
+use super::permission::PermissionPrompt;
 use crate::engine;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
@@ -25,6 +26,8 @@ pub(super) enum McpTool {
     WaitForReview,
     CommentOnReview,
     WithdrawReview,
+    /// Asks people whether Claude Code may call a tool.
+    PermissionPrompt,
     ListFlows,
     StartRun,
     GetRun,
@@ -97,11 +100,13 @@ pub(super) const NOT_ARGUMENTS: [&str; 2] = ["kind", "callback_url"];
 
 /// All tools, in the order in which they are listed, with their descriptions.
 static TOOLS: LazyLock<Vec<(McpTool, Description)>> = LazyLock::new(|| {
-    let asks = AskedKind::VARIANTS.iter().copied();
+    // Programs that hold back calls ask about them over REST: no model has to read how.
+    let asks = AskedKind::VARIANTS.iter().copied().filter(|kind| *kind != AskedKind::ToolCalls);
     let others = [
         McpTool::WaitForReview,
         McpTool::CommentOnReview,
         McpTool::WithdrawReview,
+        McpTool::PermissionPrompt,
         McpTool::ListFlows,
         McpTool::StartRun,
         McpTool::GetRun,
@@ -122,7 +127,11 @@ pub(super) fn named(name: &str) -> Option<&'static (McpTool, Description)> {
 impl McpTool {
     fn is_allowed(self, caller: &Principal) -> bool {
         let act = match self {
-            Self::Ask(_) | Self::WaitForReview | Self::CommentOnReview | Self::WithdrawReview => Act::Ask,
+            Self::Ask(_)
+            | Self::WaitForReview
+            | Self::CommentOnReview
+            | Self::WithdrawReview
+            | Self::PermissionPrompt => Act::Ask,
             Self::ListFlows => Act::SeeFlows,
             Self::StartRun | Self::GetRun | Self::CancelRun => Act::Launch,
         };
@@ -138,7 +147,7 @@ impl McpTool {
 
     fn title(self) -> &'static str {
         match self {
-            Self::Ask(AskedKind::Approval) => "Request approval",
+            Self::Ask(AskedKind::Approval | AskedKind::ToolCalls) => "Request approval",
             Self::Ask(AskedKind::Clarification) => "Ask a person",
             Self::Ask(AskedKind::Edit) => "Request an edit",
             Self::Ask(AskedKind::Escalation) => "Escalate a problem",
@@ -147,6 +156,7 @@ impl McpTool {
             Self::WaitForReview => "Wait for an answer",
             Self::CommentOnReview => "Comment on a question",
             Self::WithdrawReview => "Withdraw a question",
+            Self::PermissionPrompt => "Answer permission prompts",
             Self::ListFlows => "List flows",
             Self::StartRun => "Start a run",
             Self::GetRun => "Get a run",
@@ -156,7 +166,7 @@ impl McpTool {
 
     fn purpose(self) -> &'static str {
         match self {
-            Self::Ask(AskedKind::Approval) => {
+            Self::Ask(AskedKind::Approval | AskedKind::ToolCalls) => {
                 "Ask people for approval before you do something that matters or cannot be undone. Do it only if the \
                  answer says `approved: true`, and exactly as described. If the answer says `approved: false` with an \
                  `alternative`, do that one of your alternatives instead."
@@ -183,6 +193,10 @@ impl McpTool {
             }
             Self::WithdrawReview => {
                 "Withdraw a question that you no longer need answered. An approval counts as rejected."
+            }
+            Self::PermissionPrompt => {
+                "Asks people whether a tool may be called: for `--permission-prompt-tool` of Claude Code, which calls \
+                 it itself. Do not call it."
             }
             Self::ListFlows => "List the flows that can be started, each with the JSON Schema of its input.",
             Self::StartRun => {
@@ -215,6 +229,7 @@ impl McpTool {
             Self::WaitForReview => schema_of::<WaitForReview>(),
             Self::CommentOnReview => with_key(schema_of::<CommentOnReview>(), "comment"),
             Self::WithdrawReview => schema_of::<WithdrawReview>(),
+            Self::PermissionPrompt => schema_of::<PermissionPrompt>(),
             Self::ListFlows => schema_of::<ListFlows>(),
             Self::StartRun => {
                 let mut schema = schema_of::<Launch>();
@@ -271,7 +286,9 @@ fn every_question(kind: AskedKind) -> JsonMap {
         every.insert("timeout".to_owned(), text("How long people have, such as 30m or 2h; default: no limit"));
     }
     let without_answer = match kind {
-        AskedKind::Approval => json!({ "enum": ["reject", "error"], "description": "Default: reject" }),
+        AskedKind::Approval | AskedKind::ToolCalls => {
+            json!({ "enum": ["reject", "error"], "description": "Default: reject" })
+        }
         AskedKind::Edit => json!({ "enum": ["approve", "error"], "description": "Default: approve, unchanged" }),
         AskedKind::Escalation => json!({ "enum": ["reject", "error"], "description": "Default: error" }),
         AskedKind::Checkpoint => json!({ "enum": ["reject", "approve", "error"], "description": "Default: error" }),
@@ -326,7 +343,7 @@ mod tests {
         let all: Vec<&Description> = TOOLS.iter().map(|(_, description)| description).collect();
         let bytes = serde_json::to_vec(&all).unwrap().len();
         // A program puts them before its model in every conversation.
-        assert!(bytes < 16 * 1024, "{bytes} bytes");
+        assert!(bytes < 18 * 1024, "{bytes} bytes");
         let every = schema_of::<NewReview>()["properties"].take();
         for (tool, description) in TOOLS.iter() {
             let McpTool::Ask(kind) = tool else { continue };

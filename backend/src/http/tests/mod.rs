@@ -13,6 +13,7 @@ mod grants;
 mod guardrails;
 mod lists;
 mod mcp;
+mod mcp_permission;
 mod nested;
 mod output;
 mod people;
