@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use axum::http::{HeaderName, HeaderValue, header};
 use rmcp::ServiceExt as _;
-use rmcp::model::CallToolRequestParams;
+use rmcp::model::{CallToolRequestParams, ContentBlock};
 use rmcp::service::{RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -73,7 +73,7 @@ async fn prompt(agent: &Agent, command: &str) -> Value {
     let params = CallToolRequestParams::new("permission_prompt").with_arguments(arguments);
     let result = agent.call_tool(params).await.expect("the tool answers");
     assert!(result.structured_content.is_none(), "{result:?}");
-    let text = result.content.first().and_then(|content| content.as_text()).expect("a text");
+    let text = result.content.first().and_then(ContentBlock::as_text).expect("a text");
     serde_json::from_str(&text.text).expect("the text is JSON")
 }
 
