@@ -279,6 +279,10 @@ mod tests {
                 asked("checkpoint", AGENT, json!({ "on_timeout": "reject" })),
                 own("the agent stops, and its step fails", "the agent stopped, and its step failed"),
             ),
+            (
+                asked("tool_calls", PROGRAM, json!({ "run_id": null, "on_timeout": "reject" })),
+                own("rejected", "rejected"),
+            ),
             (review(1, 1, json!({ "on_timeout": "error" })), own("the run fails", "the run failed")),
             (review(1, 1, json!({ "on_timeout": "reject" })), own("rejected", "rejected")),
         ];
