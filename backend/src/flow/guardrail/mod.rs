@@ -17,9 +17,9 @@ use shared::definition::{
 };
 use shared::request::Request;
 
-use super::Scope;
 use super::condition::Conditions;
 use super::pattern::{BadPattern, Pattern, Work};
+use super::{Scope, work_limit};
 use crate::mask::Mask;
 
 use search::{SEARCHING, Search};
@@ -35,6 +35,8 @@ const BY_DEFAULT: usize = 2;
 const MAX_PATTERN: usize = 8 * 1024;
 /// The maximum size of a compiled pattern, in bytes.
 const MAX_COMPILED: usize = 1024 * 1024;
+/// The units of work of one step of a search.
+const PER_SEARCH_STEP: u64 = 2;
 
 /// The matter that guardrails check: an action, edits or an output.
 #[derive(Debug)]
@@ -161,6 +163,7 @@ impl GuardrailRules {
                 break;
             }
         }
+        work_limit::count((SEARCHING - work.borrow().left()) * PER_SEARCH_STEP);
         verdict
     }
 }
