@@ -48,6 +48,8 @@ pub(super) struct Group {
     /// change saves the next one.
     pub newest: BTreeMap<FlowId, (u32, Option<FlowVersion>)>,
     pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
+    /// The versions of flows that must be compiled before these changes are decided.
+    pub uncompiled: Vec<(FlowId, u32)>,
     /// The versions of flows that this server cannot read, with the reason.
     pub unreadable: HashMap<(FlowId, u32), String>,
     /// The number of pending questions without a flow, by kind and person.
