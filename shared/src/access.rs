@@ -103,8 +103,8 @@ pub enum Act<'a> {
     Launch,
     /// Ask people a question without a run.
     Ask,
-    /// See a run.
-    SeeRun(&'a RunSummary, Involvement),
+    /// See a run that this person started.
+    SeeRun(&'a Username, Involvement),
     /// Learn that a run is archived.
     SeeArchivedRun(&'a ArchivedRun),
     /// Cancel a run.
@@ -212,8 +212,8 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = principal.username == *owner;
             Access::from(own || is_admin, "only an admin may see or revoke the tokens of others")
         }
-        Act::SeeRun(run, involvement) => {
-            let involved = involvement == Involvement::Reviews || launched(principal, &run.requested_by);
+        Act::SeeRun(requested_by, involvement) => {
+            let involved = involvement == Involvement::Reviews || launched(principal, requested_by);
             if principal.has(DEVELOPER) || involved { Access::Allowed } else { Access::Hidden }
         }
         // Only the archive file says who reviewed the run.
@@ -273,7 +273,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             if own || principal.has(DEVELOPER) { Access::Allowed } else { Access::Hidden }
         }
         // Agents read it in later runs: what a token said would still have an effect after the token was revoked.
-        Act::GiveFeedback(run, involvement) => match access(principal, Act::SeeRun(run, involvement)) {
+        Act::GiveFeedback(run, involvement) => match access(principal, Act::SeeRun(&run.requested_by, involvement)) {
             Access::Allowed => Access::from(!principal.token, "a token cannot give feedback: log in to do so"),
             other => other,
         },

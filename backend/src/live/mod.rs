@@ -26,6 +26,7 @@ mod snapshot;
 mod tests;
 mod topics;
 mod upgrade;
+mod visibility_cache;
 
 pub use authenticate::Authenticate;
 pub use hub::{Hub, HubHandle, HubOptions, Listening, Observe};

@@ -1,7 +1,7 @@
 //! Single runs, with their reviews. The lists are in `run_list`, the steps in `run_steps`.
 
 use shared::access::{Act, Involvement, Principal, access};
-use shared::id::{ReviewId, RunId};
+use shared::id::{ReviewId, RunId, Username};
 use shared::new_review::NewReview;
 use shared::review::Review;
 use shared::run::{Ending, RunStatus, RunSummary};
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::batch::Table;
 use super::blobs::{Blobs, Reader};
 use super::db::{Arg, Conn, Row, Sql};
-use super::{Error, Store, unreadable, visibility};
+use super::{Error, Store, stored_review, unreadable, visibility};
 use crate::engine::{RunState, question_of, summary};
 
 pub(super) const RUNS: Table = Table {
@@ -123,6 +123,18 @@ impl Store {
         Ok(Some((found(state, &run, 2)?, reviews.collect::<Result<_, _>>()?)))
     }
 
+    /// Returns who started a run that people may see, and its reviews without their large values, in the order in which
+    /// they were requested: what decides who may see it.
+    pub async fn run_rights(&self, id: RunId) -> Result<Option<(Username, Vec<Review>)>, Error> {
+        let mut conn = self.inner.db.read().await?;
+        let sql = Sql::new("SELECT requested_by FROM runs WHERE ").push(SHOWN).push(" AND id = ").bind(id.0);
+        let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
+        let name: Result<Username, _> = row.text(0)?.parse();
+        let name = name.map_err(|error| Error::Stored(format!("who started run {id}: {error}")))?;
+        let sql = stored_review::select().push(" FROM reviews r WHERE r.run_id = ").bind(id.0);
+        Ok(Some((name, conn.review_outlines(sql.push(" ORDER BY r.created_at, r.id")).await?)))
+    }
+
     /// Returns those of these runs that are over or wait for people.
     pub async fn stopped_among(&self, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
         // A run may be archived, and gone, by the time it is looked for.
@@ -145,7 +157,7 @@ impl Conn {
         viewer: &Principal,
         run: &RunSummary,
     ) -> Result<Option<Involvement>, Error> {
-        let may = |involvement| access(viewer, Act::SeeRun(run, involvement)).is_allowed();
+        let may = |involvement| access(viewer, Act::SeeRun(&run.requested_by, involvement)).is_allowed();
         let none = Some(Involvement::None).filter(|none| may(*none));
         if none.is_some() {
             return Ok(none);

@@ -217,7 +217,7 @@ fn row(principal: &Principal) -> String {
         Act::SeeSource,
         Act::Launch,
         Act::Ask,
-        Act::SeeRun(&run, Involvement::None),
+        Act::SeeRun(&run.requested_by, Involvement::None),
         Act::CancelRun(&run),
         Act::SeeReview(&asked),
         Act::SeeReview(&decided),
