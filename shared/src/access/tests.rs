@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Absent, Access, Act, Involvement, Principal, access, has_vote, may_be_handed, voice, votes_to_hand_over};
+use super::{
+    ADMIN, Absent, Access, Act, Involvement, Principal, REVIEWER, access, has_vote, may_be_handed, voice,
+    votes_to_hand_over,
+};
 use crate::review::Review;
 use crate::run::RunSummary;
 
@@ -255,6 +258,27 @@ fn who_sees_a_review_may_comment_on_it_and_need_not_be_able_to_decide() {
     assert!(!access(&person("dev", &[]), Act::Decide(&asked)).is_allowed());
     assert_eq!(access(&person("dev", &[]), Act::Comment(&asked)), Access::Allowed);
     assert_eq!(access(&person("max", &["reviewer"]), Act::Comment(&asked)), Access::Hidden);
+}
+
+#[test]
+fn a_token_lets_nobody_in_and_nobody_resets_their_own_access_as_an_admin() {
+    let (boss, dev) = (person("boss", &["admin"]), person("dev", &["developer"]));
+    let token = Principal { token: true, ..boss.clone() };
+    let (admin, reviewer) = (vec![ADMIN.to_owned()], vec![REVIEWER.to_owned()]);
+    let rights = |principal: &Principal| {
+        let acts = [
+            Act::GiveRoles(&admin),
+            Act::GiveRoles(&reviewer),
+            Act::ResetAccess(&dev.username),
+            Act::ResetAccess(&boss.username),
+            Act::CreateToken(&boss.username),
+            Act::CreateToken(&dev.username),
+        ];
+        acts.map(|act| access(principal, act).is_allowed())
+    };
+    assert_eq!(rights(&boss), [true, true, true, false, true, false]);
+    assert_eq!(rights(&token), [false, true, false, false, false, false]);
+    assert_eq!(rights(&dev), [false, false, false, false, false, true]);
 }
 
 #[test]
