@@ -72,9 +72,14 @@ pub struct Rule {
 pub struct Notifications {
     /// The rules that the person chose; none: they have chosen nothing, and `default_rules` apply.
     pub rules: Option<Vec<Rule>>,
-    /// The member ID in Slack, such as `U024BE7LH`: messages go there, and its button presses count as this person's.
+    /// The member ID in Slack, such as `U024BE7LH`: messages go there, and its button presses count as this person's
+    /// once they have confirmed it.
     /// Only an admin can set that of somebody else; people can remove theirs, and do so by settings without it.
     pub slack_user_id: Option<String>,
+    /// Whether the person has confirmed that this member ID is theirs: only then its button presses count. Only they can
+    /// confirm it, by setting this with the ID that an admin set; one that was set at the server's terminal is confirmed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub slack_confirmed: bool,
     /// The e-mail address; default: the address that an admin set.
     pub email: Option<String>,
     /// The channels that this server has; read-only.

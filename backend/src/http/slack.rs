@@ -142,12 +142,20 @@ async fn decide(
     bytes: u64,
 ) -> Result<InteractionReply> {
     let person = state.store.person_of_slack(slack_user).await?;
-    let Some(person) = person.filter(|person| person.user.active) else {
+    let Some((person, confirmed)) = person.filter(|(person, _)| person.user.active) else {
         tracing::info!(slack_user, "an unknown Slack user tried to decide");
         return Ok(InteractionReply::Tell(format!(
             "Nothing was decided: Countersign does not know {slack_user}. Ask an admin to set this member ID for you."
         )));
     };
+    if !confirmed {
+        let name = &person.user.username;
+        tracing::info!(slack_user, user = %name, "a Slack user whom nobody has confirmed tried to decide");
+        return Ok(InteractionReply::Tell(format!(
+            "Nothing was decided: an admin entered {slack_user} for `{name}`, who has not confirmed it. If that is you, \
+             log in to the console and confirm it under You (for admins: People), Notifications."
+        )));
+    }
     if state.authenticator.policy().lacks_factor(&person) {
         let text = "Nothing was decided: set up a second factor first, in the console under You (for admins: People), Security.";
         return Ok(InteractionReply::Tell(text.to_owned()));

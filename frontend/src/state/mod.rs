@@ -1,6 +1,7 @@
 //! The state of the console, as pure folds of the server's messages, and its texts. It needs neither Leptos nor a
 //! browser, so it is tested natively.
 
+pub mod account_words;
 pub mod action_words;
 pub mod browser_notifications;
 pub mod calls;

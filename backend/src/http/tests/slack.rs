@@ -21,6 +21,7 @@ on_both! {
     what_was_decided_elsewhere_is_shown_in_slack,
     a_channel_is_asked_and_told_when_others_are_and_when_it_is_over,
     who_lacks_a_required_second_factor_does_not_decide_in_slack,
+    a_member_id_that_an_admin_entered_decides_nothing_until_its_owner_confirms_it,
 }
 
 pub(super) const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
@@ -229,6 +230,30 @@ async fn a_channel_is_asked_and_told_when_others_are_and_when_it_is_over(site: S
     assert!(changed["blocks"].to_string().contains("Accepted by ana: “Publish”"), "{changed}");
     notifier.shutdown().await;
     assert_eq!(requests(&slack, "/api/chat.postMessage", 1).await.len(), 1, "one message, to the channel");
+}
+
+async fn a_member_id_that_an_admin_entered_decides_nothing_until_its_owner_confirms_it(site: Site) {
+    let (site, slack, notifier) = workspace(site).await;
+    let (_dev, ana, _run) = asked(&site).await;
+    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    let (admin, path) = (site.login("admin").await, "/api/v1/notifications");
+    let of_ana = format!("{path}?user=ana");
+    // U7 may be the admin's own.
+    let entered = json!({ "slack_user_id": "U7", "slack_confirmed": true });
+    assert_eq!(admin.put(&of_ana, &entered).await.expect(200).get("slack_confirmed"), None);
+    assert_eq!(admin.put(&of_ana, &entered).await.code(403), "forbidden");
+    press(&site, &slack, &button(&message, "Publish"), "U7", 0, SIGNING_SECRET).await.expect(200);
+    let told = requests(&slack, "/respond", 1).await.remove(0);
+    assert!(told["text"].as_str().unwrap().contains("who has not confirmed it"), "{told}");
+    let status = async || ana.get("/api/v1/reviews").await.expect(200)["items"][0]["status"].clone();
+    assert_eq!(status().await, "pending");
+    assert_eq!(ana.put(path, &entered).await.expect(200)["slack_confirmed"], true);
+    // Settings without it leave it as it is.
+    ana.put(path, &json!({ "slack_user_id": "U7", "rules": [] })).await.expect(200);
+    assert_eq!(admin.get(&of_ana).await.expect(200)["slack_confirmed"], true);
+    press(&site, &slack, &button(&message, "Publish"), "U7", 0, SIGNING_SECRET).await.expect(200);
+    assert_eq!(status().await, "resolved");
+    notifier.shutdown().await;
 }
 
 #[tokio::test]
