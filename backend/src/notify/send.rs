@@ -29,7 +29,7 @@ const CLEANUP: Duration = Duration::from_hours(1);
 /// The interval if older ones are left over after a removal.
 const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 
-/// Removes old deliveries, for ever.
+/// Removes old deliveries as long as the server runs, each hour.
 pub(super) async fn clean_up(store: Store) {
     loop {
         let more = store.forget_deliveries(KEPT).await.unwrap_or_else(|error| {
