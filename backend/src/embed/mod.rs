@@ -188,7 +188,7 @@ enum News {
     /// The program has attached to a run or a question of before.
     Attached(Awaited),
     /// Something may not continue on its own.
-    Look,
+    Recheck,
 }
 
 impl Inner {
@@ -228,7 +228,7 @@ impl Inner {
         if let Some(watched) = self.watched.lock().get_mut(&Awaited::of(review)) {
             *watched = Some((Box::new(review.clone()), why));
             // It is no failure if nobody listens.
-            let _ = self.news.send(News::Look);
+            let _ = self.news.send(News::Recheck);
         }
     }
 
@@ -261,6 +261,6 @@ impl Observe for NewsObserver {
     }
 
     fn lost(&self) {
-        let _ = self.0.send(News::Look);
+        let _ = self.0.send(News::Recheck);
     }
 }

@@ -288,7 +288,7 @@ impl Builder<'_> {
     /// Completes the run after its last branch has ended, or fails it if a guardrail blocks the output. Redactions of
     /// the output are also made in the state.
     fn complete(&mut self) {
-        match self.look_at_output() {
+        match self.check_final_output() {
             Ok(output) => {
                 self.state.keys.extend(output);
                 self.end_run(RunOutcome::Completed { at: self.now });

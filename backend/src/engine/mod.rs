@@ -167,15 +167,15 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         return builder.record_late(task, &input);
     }
     match input {
-        Input::Decide { review, by, via, request, looked, longest_grant_ms } => {
-            builder.looked = looked;
+        Input::Decide { review, by, via, request, replies, longest_grant_ms } => {
+            builder.replies = replies;
             builder.longest_grant = longest_grant_ms.map(Duration::from_millis);
             builder.decide(review, &by, via, *request)
         }
-        Input::GuardrailsAnswered { task, looked, .. } => builder.guardrails_answered(task, looked),
+        Input::GuardrailsAnswered { task, replies, .. } => builder.guardrails_answered(task, replies),
         Input::HandlerAnswered { task, digest, answer, .. } => builder.program_answered(task, &digest, answer),
-        Input::CallBack { review, task, answer, looked } => {
-            builder.looked = looked;
+        Input::CallBack { review, task, answer, replies } => {
+            builder.replies = replies;
             builder.call_back(review, task, answer)
         }
         Input::ModelAnswered { task, answer, .. } => match builder.handler_asked_by(task) {
@@ -186,7 +186,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
             None => builder.model_answered(task, answer),
         },
         Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
-        Input::TaskFailed { task, failure, .. } if builder.is_look(task) => {
+        Input::TaskFailed { task, failure, .. } if builder.is_inquiry(task) => {
             builder.guardrails_unanswered(task, &failure.message)
         }
         Input::TaskFailed { task, failure, .. } => match builder.handler_asked_by(task) {
@@ -232,12 +232,12 @@ pub fn check(
     review: ReviewId,
     by: &Principal,
     request: &DecisionRequest,
-    looked: &[GuardrailReply],
+    replies: &[GuardrailReply],
     moment: Moment,
 ) -> Result<Checked, Refusal> {
     work_limit::within(work_limit::MAX_AT_ONCE, || {
         let mut builder = resume(flow, snapshot, moment);
-        builder.looked = looked.to_vec();
+        builder.replies = replies.to_vec();
         builder.check_only(review, by, request)
     })
 }

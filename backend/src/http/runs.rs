@@ -30,7 +30,7 @@ const RUN_REVIEWS: List = List("run reviews");
 /// The query of `GET /api/v1/runs/{id}`, which returns a run to those who may see it.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct Look {
+struct ReadQuery {
     /// How long to wait until the run ends or stops for people.
     wait: Option<Span>,
 }
@@ -83,7 +83,7 @@ async fn get(
     mut caller: Caller,
     headers: HeaderMap,
     Id(id): Id<RunId>,
-    Params(Look { wait }): Params<Look>,
+    Params(ReadQuery { wait }): Params<ReadQuery>,
 ) -> Result<Json<Run>> {
     let wait = Wait::begin(&caller, WaitTarget::Run(id), wait)?;
     let (mut run, mut summary) = visible(&caller, id).await?;

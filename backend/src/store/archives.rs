@@ -53,7 +53,7 @@ impl Store {
     /// Returns the number of the newest archive, or 0 if there is none.
     pub async fn last_archive(&self) -> Result<u64, Error> {
         let sql = Sql::new("SELECT COALESCE(MAX(number), 0) FROM archives");
-        let look = async move |mut conn: Conn| {
+        let find = async move |mut conn: Conn| {
             // In PostgreSQL, a commit of a server that has died may still be running. It holds the lock of the log
             // until it is visible, so this waits for that lock.
             if conn.is_postgres() {
@@ -63,7 +63,7 @@ impl Store {
             conn.rollback().await?;
             Ok::<_, Error>(row)
         };
-        let row = self.inner.db.write(look).await?;
+        let row = self.inner.db.write(find).await?;
         Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
     }
 

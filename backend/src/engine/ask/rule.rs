@@ -111,7 +111,7 @@ impl Builder<'_> {
         if let (Verdict::Choose { option, .. }, Some(question)) = (&request.verdict, self.state.question(review.id)) {
             findings.extend(self.findings_about(&question.subject, Some(option)).0);
         }
-        findings.extend(self.look_at_put_in(review, request).into_findings().map(|finding| (None, finding)));
+        findings.extend(self.check_put_in(review, request).into_findings().map(|finding| (None, finding)));
         let unasked = inquiries(findings.iter().map(|(_, finding)| finding));
         if !unasked.is_empty() {
             return Err(Refusal::unasked(unasked));

@@ -137,7 +137,7 @@ impl GuardrailRules {
 
     /// Applies the guardrails. `secrets` finds the values of the server's secrets. `scope` has the values that conditions
     /// see in addition to the matter.
-    pub fn look(
+    pub fn check(
         &self,
         matter: &Matter<'_>,
         conditions: &Conditions,
@@ -147,7 +147,7 @@ impl GuardrailRules {
     ) -> GuardrailVerdict {
         let mut verdict = GuardrailVerdict::default();
         let work = RefCell::new(Work::new(SEARCHING));
-        for rule in self.0.iter().filter(|rule| rule.looks_at(matter.subject)) {
+        for rule in self.0.iter().filter(|rule| rule.applies_to(matter.subject)) {
             let values = verdict.redacted.as_ref().unwrap_or(&matter.values);
             let (findings, redacted) = match &rule.check {
                 Check::When(when) => (rule.answer(when, matter, values, conditions, scope), None),
@@ -210,7 +210,7 @@ pub fn compile(pattern: &str) -> Result<Pattern, String> {
 }
 
 impl Rule {
-    fn looks_at(&self, subject: GuardrailScope) -> bool {
+    fn applies_to(&self, subject: GuardrailScope) -> bool {
         match (&self.on, &self.check) {
             (Some(on), _) => on.contains(&subject),
             (None, Check::Code) => subject == GuardrailScope::Actions,

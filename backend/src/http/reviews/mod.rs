@@ -39,7 +39,7 @@ pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 /// The query of `GET /api/v1/reviews/{id}`, which returns a review to those who may see it.
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct Look {
+struct ReadQuery {
     /// How long to wait for the end of the review.
     wait: Option<Span>,
     /// Whether the person is shown the review, which is recorded once for each revision; default: true. `HEAD` shows
@@ -82,7 +82,7 @@ async fn get(
     caller: Caller,
     headers: HeaderMap,
     Id(id): Id<ReviewId>,
-    Params(Look { wait, view, viewed }): Params<Look>,
+    Params(ReadQuery { wait, view, viewed }): Params<ReadQuery>,
 ) -> Result<Json<Review>> {
     if view == Some(false) && viewed.is_some() {
         return Err(Problem::invalid("/viewed", "not with `view=false`, which records nothing").into());

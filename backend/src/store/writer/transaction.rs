@@ -110,7 +110,7 @@ pub(super) async fn write_all(inner: &Arc<Inner>, jobs: Vec<QueuedChange>, prepa
 fn answer(job: QueuedChange, result: Result<Committed, CommitError>) {
     let QueuedChange { mut change, caller: Caller { answer, .. } } = job;
     let _ = answer.send(match result {
-        Err(CommitError::Refused(Refusal::Unasked { inquiries, until })) if change.looked().is_some() => {
+        Err(CommitError::Refused(Refusal::Unasked { inquiries, until })) if change.replies().is_some() => {
             CommitAnswer::AskFirst { change: Box::new(change), inquiries, until }
         }
         result => CommitAnswer::Done(result),

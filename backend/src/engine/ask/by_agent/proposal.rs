@@ -68,11 +68,11 @@ impl Builder<'_> {
         let ProposedAction { name, arguments } = proposal.action;
         let what = action(ActionType::Tool.into(), &name, agent);
         let about = format!("{}.{call}", step.id);
-        let look = |arguments: &JsonMap| {
-            self.look(&about, &step.node, GuardrailScope::Actions, what.clone(), arguments.clone(), None)
+        let check = |arguments: &JsonMap| {
+            self.check_matter(&about, &step.node, GuardrailScope::Actions, what.clone(), arguments.clone(), None)
         };
         let cannot = |_| Err("something in it would have to be redacted, which only its agent can do".to_owned());
-        let (_, findings) = guard(arguments, look, cannot);
+        let (_, findings) = guard(arguments, check, cannot);
         Findings::of(call, findings)
     }
 }
