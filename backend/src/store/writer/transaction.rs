@@ -128,7 +128,10 @@ async fn write_group(inner: &Inner, changes: &[Change], compile: bool) -> Result
     let mut group = Group::load(inner, &mut conn, changes, named, run_of, compile).await?;
     if !group.uncompiled.is_empty() {
         conn.rollback().await?;
-        let marks = changes.iter().map(|change| group.waits_for_flow(change)).collect();
+        let mut marks: Vec<bool> = changes.iter().map(|change| group.waits_for_flow(change)).collect();
+        if !marks.contains(&true) {
+            marks.fill(true);
+        }
         return Ok(Outcome::Uncompiled(std::mem::take(&mut group.uncompiled), marks));
     }
     let begun = Instant::now();
