@@ -38,6 +38,7 @@ mod open;
 mod outbox;
 pub mod packed;
 mod page_bytes;
+mod people_cache;
 mod postgres;
 mod queue;
 mod queue_place;
@@ -197,6 +198,7 @@ struct Inner {
     /// The flows of runs that only carry a question. They cannot be started by name.
     carriers: flows::FlowCache,
     classes: queue::ClassCache,
+    people: people_cache::PeopleCache,
     recent: recent_rows::RecentRows,
     readers: lag::Readers,
     written: ready::LastProbe,
@@ -300,6 +302,7 @@ impl Store {
             flows: flows::FlowCache::default(),
             carriers: flows::FlowCache::default(),
             classes: queue::ClassCache::default(),
+            people: people_cache::PeopleCache::default(),
             recent: recent_rows::RecentRows::default(),
             signal: change_signal::ChangeSignal::new(name.clone()),
             name,

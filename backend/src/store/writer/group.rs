@@ -40,7 +40,7 @@ pub(super) struct Group {
     /// The saved views that changes replace.
     pub views: BTreeMap<Username, StoredViews>,
     /// Everyone who may log in, as read. Empty if no change of the group needs them.
-    pub active: BTreeMap<Username, Principal>,
+    pub active: Arc<BTreeMap<Username, Principal>>,
     pub runs: BTreeMap<RunId, RunWork>,
     /// The runs of the reviews that changes name.
     pub run_of: BTreeMap<ReviewId, RunId>,

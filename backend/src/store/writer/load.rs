@@ -66,7 +66,7 @@ impl Group {
             || group.runs.values().any(RunWork::has_delegations)
             || changes.iter().any(asks_who_there_is)
         {
-            group.active = conn.active().await?;
+            group.active = inner.people.active(conn).await?;
         }
         Ok(group)
     }

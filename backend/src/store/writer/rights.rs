@@ -54,7 +54,7 @@ impl Group {
 
     /// Returns everyone who may log in, as changed by this group. Only complete if the group has read them.
     pub fn everybody(&self) -> BTreeMap<Username, Principal> {
-        let mut people = self.active.clone();
+        let mut people = BTreeMap::clone(&self.active);
         for (name, record) in &self.users {
             if record.user.active {
                 people.insert(name.clone(), record.principal(None));
