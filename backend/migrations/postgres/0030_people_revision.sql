@@ -7,7 +7,7 @@ CREATE TABLE people_revision (
 INSERT INTO people_revision (one, revision) VALUES (1, 0);
 CREATE FUNCTION people_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE people_revision SET revision = revision + 1;
+    UPDATE people_revision SET revision = revision + 1 WHERE one = 1;
     RETURN NULL;
 END
 $$;

@@ -5,6 +5,6 @@ CREATE TABLE people_revision (
     revision INTEGER NOT NULL
 ) STRICT;
 INSERT INTO people_revision (one, revision) VALUES (1, 0);
-CREATE TRIGGER people_added AFTER INSERT ON users BEGIN UPDATE people_revision SET revision = revision + 1; END;
-CREATE TRIGGER people_changed AFTER UPDATE ON users BEGIN UPDATE people_revision SET revision = revision + 1; END;
-CREATE TRIGGER people_removed AFTER DELETE ON users BEGIN UPDATE people_revision SET revision = revision + 1; END;
+CREATE TRIGGER people_added AFTER INSERT ON users BEGIN UPDATE people_revision SET revision = revision + 1 WHERE one = 1; END;
+CREATE TRIGGER people_changed AFTER UPDATE ON users BEGIN UPDATE people_revision SET revision = revision + 1 WHERE one = 1; END;
+CREATE TRIGGER people_removed AFTER DELETE ON users BEGIN UPDATE people_revision SET revision = revision + 1 WHERE one = 1; END;

@@ -22,7 +22,7 @@ impl PeopleCache {
     /// Returns everyone who may log in, with their roles, from the cache if they have not changed.
     pub async fn active(&self, conn: &mut Conn) -> Result<People, Error> {
         // Before the people: a change in between then belongs to a revision that is not known yet.
-        let row = conn.fetch_one(Sql::new("SELECT revision FROM people_revision")).await?;
+        let row = conn.fetch_one(Sql::new("SELECT revision FROM people_revision WHERE one = 1")).await?;
         let row = row.ok_or_else(|| Error::Stored("the table people_revision is empty".to_owned()))?;
         let revision = row.int(0)?;
         let kept = self.0.lock().as_ref().filter(|(at, _)| *at == revision).map(|(_, people)| Arc::clone(people));
