@@ -16,9 +16,13 @@ def call(method, path, body=None, key=None):
 
 def ask(question):
     review = call("POST", "", question, str(uuid.uuid4()))
+    known = 0
     while review["status"] == "pending":
         try:
-            review = call("GET", f"/{review['id']}?wait=60s")
+            review = call("GET", f"/{review['id']}?wait=60s&comments_after={known}")
+            for comment in review["comments"][known:]:  # answer them in the console, or with POST /{id}/comments
+                print(f"{comment['by']} asks: {json.dumps(comment['text'])}", file=sys.stderr)
+            known = len(review["comments"])
         except urllib.error.HTTPError as error:
             if error.code < 500 and error.code != 429:
                 raise  # such as a token that was revoked

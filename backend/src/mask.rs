@@ -105,12 +105,12 @@ impl Mask {
         if self.is_empty() {
             return found;
         }
-        self.look(&Layer::of(text), &[], &mut found);
+        self.search(&Layer::of(text), &[], &mut found);
         merged(text, found)
     }
 
     /// Searches a layer, and the layers that result from decoding its escapes. `undone` lists the kinds decoded so far.
-    fn look(&self, layer: &Layer, undone: &[Escape], found: &mut Vec<Range<usize>>) {
+    fn search(&self, layer: &Layer, undone: &[Escape], found: &mut Vec<Range<usize>>) {
         layer.find(self.any_case.as_ref(), false, found);
         if self.split.is_some() {
             let tight = layer.without_space();
@@ -121,7 +121,7 @@ impl Mask {
             let undone = [undone, &[escape]].concat();
             let is_deep = undone.len() > 2 && undone != [Escape::Json; 3];
             if let Some(inner) = layer.unescaped(escape).filter(|_| !is_deep) {
-                self.look(&inner, &undone, found);
+                self.search(&inner, &undone, found);
             }
         }
     }

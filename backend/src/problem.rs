@@ -5,6 +5,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use shared::access::{Act, Principal, access};
+use shared::author::Author;
 use shared::error::{Code, Problem};
 use shared::review::Review;
 
@@ -86,7 +87,7 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
         }
         Refusal::ReviewClaimed(review) => match seen(review) {
             Some(review) => {
-                let by = review.claimed_by.as_ref().map(|claim| format!("{} has claimed it", claim.by));
+                let by = review.claimed_by.as_ref().map(|claim| format!("{} has claimed it", Author::from(claim)));
                 let problem = Problem { review: Some(review), ..Problem::new(Code::ReviewClaimed) };
                 Problem { detail: by, ..problem }
             }

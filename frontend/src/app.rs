@@ -38,6 +38,7 @@ pub fn App() -> impl IntoView {
                         <Route path=path!("inbox/selected") view=|| view! { <LazyPageView page=LazyPage::Selected /> } />
                         <Route path=path!("reviews/:id") view=|| view! { <LazyPageView page=LazyPage::Review /> } />
                     </ParentRoute>
+                    <Route path=path!("decided") view=|| view! { <LazyPageView page=LazyPage::Decided /> } />
                     <Route path=path!("runs") view=|| view! { <LazyPageView page=LazyPage::Runs /> } />
                     <Route path=path!("runs/:id") view=|| view! { <LazyPageView page=LazyPage::Run /> } />
                     <Route path=path!("flows") view=|| view! { <LazyPageView page=LazyPage::Flows /> } />

@@ -6,6 +6,7 @@
 //! In whose name a person decides (their own, that of a delegator, or that of an absent colleague) is determined in
 //! `voice.rs`, and nowhere else.
 
+mod identity;
 #[cfg(test)]
 mod tests;
 mod voice;
@@ -14,12 +15,12 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::Reviewers;
 use crate::deputy::Deputyship;
 use crate::id::{TokenId, Username};
 use crate::review::Review;
 use crate::run::{ArchivedRun, RunSummary};
 
+pub use identity::{answers_as, asked, is_named, launched, reviews_as};
 pub use voice::{has_vote, may_be_handed, voice, votes_to_hand_over};
 
 /// The system role of people who decide reviews.
@@ -103,8 +104,8 @@ pub enum Act<'a> {
     Launch,
     /// Ask people a question without a run.
     Ask,
-    /// See a run.
-    SeeRun(&'a RunSummary, Involvement),
+    /// See a run that this person started.
+    SeeRun(&'a Username, Involvement),
     /// Learn that a run is archived.
     SeeArchivedRun(&'a ArchivedRun),
     /// Cancel a run.
@@ -122,6 +123,8 @@ pub enum Act<'a> {
     Withdraw(&'a Review),
     /// Give a review to other people than may decide it now. Whoever does so does not decide it.
     Reassign(&'a Review),
+    /// List the reviews that this person decided.
+    SeeDecisionsBy(&'a Username),
     /// See the names of reviewers, to choose one.
     SeeReviewers,
     /// See any statistics of reviews.
@@ -151,12 +154,18 @@ pub enum Act<'a> {
     RevokeGrant(&'a Username),
     /// See and change users.
     ManagePeople,
+    /// Give somebody these roles, in place of those that they have.
+    GiveRoles(&'a [String]),
+    /// Let this person in differently, as an admin: set their password, or remove their second factor.
+    ResetAccess(&'a Username),
     /// Read the audit log.
     ReadAudit,
     /// See deliveries, and retry them.
     ManageDeliveries,
-    /// See and revoke tokens of this person; create tokens of one's own.
+    /// See and revoke tokens of this person.
     ManageTokens(&'a Username),
+    /// Create a token of this person.
+    CreateToken(&'a Username),
     /// See a log entry that belongs to no run and no review, and whose actor is this person; see `log::Audience`.
     SeeEntryBy(Option<&'a Username>),
 }
@@ -212,8 +221,13 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = principal.username == *owner;
             Access::from(own || is_admin, "only an admin may see or revoke the tokens of others")
         }
-        Act::SeeRun(run, involvement) => {
-            let involved = involvement == Involvement::Reviews || launched(principal, &run.requested_by);
+        // Otherwise a token that is about to expire could create its own successor.
+        Act::CreateToken(_) if principal.token => Access::Denied("a token cannot create tokens; log in to create one"),
+        Act::CreateToken(owner) => {
+            Access::from(principal.username == *owner, "a token acts as its creator: you cannot create one for others")
+        }
+        Act::SeeRun(requested_by, involvement) => {
+            let involved = involvement == Involvement::Reviews || launched(principal, requested_by);
             if principal.has(DEVELOPER) || involved { Access::Allowed } else { Access::Hidden }
         }
         // Only the archive file says who reviewed the run.
@@ -229,13 +243,8 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let reason = "this review cannot be commented on: its stored data is damaged";
             if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden }
         }
-        Act::SeeReview(review) | Act::Comment(review) => {
-            if sees(principal, review) {
-                Access::Allowed
-            } else {
-                Access::Hidden
-            }
-        }
+        Act::SeeReview(review) | Act::Comment(review) if sees(principal, review) => Access::Allowed,
+        Act::SeeReview(_) | Act::Comment(_) => Access::Hidden,
         Act::Decide(review) | Act::Handle(review) if review.unreadable => {
             let reason = "this review cannot be decided: its stored data is damaged";
             if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden }
@@ -264,6 +273,10 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             // Otherwise the person who started the run would choose who approves it.
             Access::from(is_admin, "only admins may reassign a review")
         }
+        Act::SeeDecisionsBy(by) => {
+            let own = reviews_as(principal, by);
+            Access::from(own || is_admin, "only an admin may list what other people decided")
+        }
         Act::SeeReviewers => {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);
             Access::from(works, "only reviewers and developers may see the names of reviewers")
@@ -273,7 +286,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             if own || principal.has(DEVELOPER) { Access::Allowed } else { Access::Hidden }
         }
         // Agents read it in later runs: what a token said would still have an effect after the token was revoked.
-        Act::GiveFeedback(run, involvement) => match access(principal, Act::SeeRun(run, involvement)) {
+        Act::GiveFeedback(run, involvement) => match access(principal, Act::SeeRun(&run.requested_by, involvement)) {
             Access::Allowed => Access::from(!principal.token, "a token cannot give feedback: log in to do so"),
             other => other,
         },
@@ -317,28 +330,23 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = actor == Some(&principal.username) && !principal.token;
             if own || is_admin { Access::Allowed } else { Access::Hidden }
         }
-        Act::ManagePeople => Access::from(is_admin, "only admins may add or change users"),
+        // Otherwise a token could make an admin who remains after it was revoked.
+        Act::GiveRoles(roles) if is_admin && principal.token && roles.iter().any(|role| role == ADMIN) => {
+            Access::Denied("a token cannot make anyone an admin; log in to do so")
+        }
+        // A stolen token or session must not suffice to take over an account.
+        Act::ResetAccess(_) if is_admin && principal.token => {
+            Access::Denied("a token cannot change passwords and second factors; log in to do so")
+        }
+        Act::ResetAccess(person) if is_admin && principal.username == *person => {
+            Access::Denied("this is your own account: change its password and second factor under /api/v1/me")
+        }
+        Act::ManagePeople | Act::GiveRoles(_) | Act::ResetAccess(_) => {
+            Access::from(is_admin, "only admins may add or change users")
+        }
         Act::ManageDeliveries => Access::from(is_admin, "only admins may see deliveries"),
         Act::ReadAudit => Access::from(is_admin, "only admins may read the audit log"),
     }
-}
-
-/// Whether the caller counts as the person who started a run. A token has no rights through its creator's name alone:
-/// it needs the role that starts runs.
-pub fn launched(principal: &Principal, requested_by: &Username) -> bool {
-    principal.username == *requested_by && (!principal.token || principal.has(DEVELOPER))
-}
-
-/// Whether the caller counts as the person who asked for a review, or started its run. A token that may ask but start no
-/// runs has asked only what no flow asks.
-pub fn asked(principal: &Principal, review: &Review) -> bool {
-    launched(principal, &review.requested_by)
-        || (principal.username == review.requested_by && review.flow.is_none() && principal.has(ASKER))
-}
-
-/// Whether the caller counts as this person in reviews: a token only with the role reviewer.
-pub fn reviews_as(principal: &Principal, name: &Username) -> bool {
-    principal.username == *name && (!principal.token || principal.has(REVIEWER))
 }
 
 /// A review is visible to those who may decide it, who decided or delegated it, who started its run, or who see all
@@ -377,22 +385,4 @@ fn barred(username: &Username, review: &Review) -> Option<&'static str> {
 /// Whether a review is for this person: as the flow says, or because it was escalated to one of their roles.
 fn is_for(principal: &Principal, review: &Review) -> bool {
     is_named(principal, &review.reviewers) || review.escalated.iter().any(|role| answers_as(principal, role))
-}
-
-/// Whether the caller is asked where people with this role are. A token is not asked for the role by which it asks:
-/// otherwise it could ask itself.
-pub fn answers_as(principal: &Principal, role: &str) -> bool {
-    principal.has(role) && !(principal.token && role == ASKER)
-}
-
-/// Whether this person is among the reviewers: by name, by role, or, if no one is named, as a reviewer. Those who are
-/// asked by role need all of the tags.
-pub fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
-    let by_name = reviewers.users.contains(&principal.username) && reviews_as(principal, &principal.username);
-    let by_role = if reviewers.roles.is_empty() && reviewers.users.is_empty() {
-        principal.has(REVIEWER)
-    } else {
-        reviewers.roles.iter().any(|role| answers_as(principal, role))
-    };
-    by_name || (by_role && reviewers.tags.iter().all(|tag| principal.has(tag)))
 }

@@ -15,6 +15,7 @@ use crate::error::Mistake;
 pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use crate::id::{FlowId, RunId, TokenId, Username};
 pub use crate::inbox::ReviewQuery;
+use crate::person_filter::PersonFilter;
 use crate::review::Review;
 use crate::run::{Context, Ending, RunStatus};
 use crate::time::Timestamp;
@@ -244,6 +245,9 @@ pub struct Launch {
     /// On whose behalf the run is started; templates and conditions read it as `context`. Default: empty.
     #[serde(default)]
     pub context: Context,
+    /// The URL to which the end of the run is posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback_url: Option<String>,
 }
 
 /// `POST /api/v1/runs/{id}/cancel` and `POST /api/v1/reviews/{id}/withdraw`.
@@ -286,7 +290,8 @@ pub struct Decided {
     pub review: Review,
 }
 
-/// The query of `GET /api/v1/runs`, which lists runs newest first; a run must match every filter.
+/// The query of `GET /api/v1/runs`, which lists the runs that the caller may see, newest first; a run must match every
+/// filter.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
@@ -298,10 +303,26 @@ pub struct RunQuery {
     pub ending: Option<Ending>,
     /// Only for this flow.
     pub flow: Option<String>,
+    /// Words in the flow's id and title, the topic, the name of the person who started the run, and the run's id; all must
+    /// occur, each at the beginning of a word. A beginning of the run's id is enough.
+    pub q: Option<String>,
+    /// Only runs that this person started: `me`, or a username.
+    pub requested_by: Option<PersonFilter>,
+    /// Only runs that started at this time or later.
+    pub started_after: Option<Timestamp>,
+    /// Only runs that started before this time.
+    pub started_before: Option<Timestamp>,
     /// The most rows of the page.
     pub limit: Option<u32>,
     /// The cursor at which the page begins.
     pub cursor: Option<String>,
+}
+
+impl RunQuery {
+    /// Whether runs are searched for words, and not only filtered.
+    pub fn has_words(&self) -> bool {
+        self.q.as_ref().is_some_and(|q| !q.trim().is_empty())
+    }
 }
 
 /// `GET /api/v1/log`: ascending.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::access::Principal;
-use crate::collaboration::Comment;
+use crate::collaboration::{Claim, Comment, Delegation};
 use crate::decision::Decision;
 use crate::id::{TokenId, Username};
 use crate::review::Resolution;
@@ -41,6 +41,18 @@ impl From<&Decision> for Author {
 impl From<&Comment> for Author {
     fn from(comment: &Comment) -> Self {
         Self { name: comment.by.clone(), token: comment.token }
+    }
+}
+
+impl From<&Claim> for Author {
+    fn from(claim: &Claim) -> Self {
+        Self { name: claim.by.clone(), token: claim.token }
+    }
+}
+
+impl From<&Delegation> for Author {
+    fn from(delegation: &Delegation) -> Self {
+        Self { name: delegation.from.clone(), token: delegation.token }
     }
 }
 

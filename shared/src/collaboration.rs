@@ -16,6 +16,10 @@ use crate::time::Timestamp;
 pub struct Claim {
     /// The reviewer who claimed it. Until the claim expires, others cannot claim the review, but may decide it.
     pub by: Username,
+    /// The token with which a program claimed it in the reviewer's name; `None` if they claimed it themselves, and in
+    /// records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
     /// The time at which the claim expires.
     pub until: Timestamp,
 }
@@ -31,6 +35,10 @@ pub struct Delegation {
     /// The owner of the vote, if it had been delegated to `from` before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<Username>,
+    /// The token with which a program delegated it in the name of `from`; `None` if they did it themselves, and in
+    /// records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
     /// The time, on the server's clock.
     pub at: Timestamp,
 }

@@ -28,6 +28,7 @@ mod json_text;
 pub mod log;
 pub mod new_review;
 pub mod notification;
+pub mod person_filter;
 pub mod protocol;
 pub mod reassignment;
 pub mod request;

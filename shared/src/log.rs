@@ -27,7 +27,7 @@ pub use audience::Audience;
 pub use change::{LoggedIn, LoginFailed, ReviewChange, SecondFactorChange, SingleSignOn, UserChanged};
 pub use credential::{SessionEnded, TokenCreated, TokenRevoked};
 pub use data::*;
-pub use occasion::{is_asked, takes_part};
+pub use occasion::{Announced, AnnouncedSubject, has_started, is_asked, takes_part};
 pub use record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
 pub use rights::{ChangedRights, RightsChange};
 

@@ -10,8 +10,8 @@ use crate::run::Context;
 use crate::time::Span;
 
 /// `POST /api/v1/reviews`: a question without a run of a flow. In addition to the members listed here, it has the
-/// parameters of the corresponding builtin tool: `request_approval`, `ask_human`, `request_edit`, `escalate`,
-/// `checkpoint` or `handoff`.
+/// parameters of the corresponding builtin tool: `request_approval`, `review_calls`, `ask_human`, `request_edit`,
+/// `escalate`, `checkpoint` or `handoff`.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -49,6 +49,8 @@ pub struct NewReview {
 pub enum AskedKind {
     /// Approval to do something.
     Approval,
+    /// A decision on each of several calls that the program makes itself.
+    ToolCalls,
     /// An answer to a question.
     Clarification,
     /// Edits of a draft.
@@ -66,6 +68,7 @@ impl AskedKind {
     pub fn builtin(self) -> Builtin {
         match self {
             Self::Approval => Builtin::RequestApproval,
+            Self::ToolCalls => Builtin::ReviewCalls,
             Self::Clarification => Builtin::AskHuman,
             Self::Edit => Builtin::RequestEdit,
             Self::Escalation => Builtin::Escalate,
@@ -78,6 +81,7 @@ impl AskedKind {
     pub fn of_review(self) -> ReviewKind {
         match self {
             Self::Approval => ReviewKind::Approval,
+            Self::ToolCalls => ReviewKind::ToolCalls,
             Self::Clarification => ReviewKind::Clarification,
             Self::Edit => ReviewKind::Edit,
             Self::Escalation => ReviewKind::Escalation,

@@ -10,7 +10,8 @@ use crate::time::{Span, Timestamp};
 /// The most rules per person.
 pub const MAX_RULES: usize = 20;
 
-/// The events of notifications, named like the kinds of log entries; a comment is a `review.updated` in the log.
+/// The events of notifications, named like the kinds of log entries; a comment is a `review.updated` in the log. Those of
+/// reviews come first, then those of runs.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
@@ -32,6 +33,32 @@ pub enum Occasion {
     #[serde(rename = "review.commented")]
     #[strum(serialize = "review.commented")]
     Commented,
+    /// A run waits for people.
+    #[serde(rename = "workflow.waiting")]
+    #[strum(serialize = "workflow.waiting")]
+    RunWaiting,
+    /// A run has completed.
+    #[serde(rename = "run.completed")]
+    #[strum(serialize = "run.completed")]
+    RunCompleted,
+    /// A run has failed.
+    #[serde(rename = "run.failed")]
+    #[strum(serialize = "run.failed")]
+    RunFailed,
+    /// A run was cancelled.
+    #[serde(rename = "run.cancelled")]
+    #[strum(serialize = "run.cancelled")]
+    RunCancelled,
+}
+
+impl Occasion {
+    /// The events of reviews.
+    pub const OF_REVIEWS: [Self; 4] = [Self::Requested, Self::Expiring, Self::Resolved, Self::Commented];
+
+    /// Whether it is the end of a run.
+    pub fn ends_run(self) -> bool {
+        matches!(self, Self::RunCompleted | Self::RunFailed | Self::RunCancelled)
+    }
 }
 
 /// The channels of notifications, besides the console and the browser.
@@ -59,7 +86,7 @@ pub struct Rule {
     /// The delay; after it, a request is sent only if it is still pending. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Span>,
-    /// Only reviews of these severities; none: all reviews.
+    /// Only reviews of these severities; none: all reviews. Runs have no severity, so this does not limit them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub severities: Vec<Severity>,
 }
@@ -72,9 +99,14 @@ pub struct Rule {
 pub struct Notifications {
     /// The rules that the person chose; none: they have chosen nothing, and `default_rules` apply.
     pub rules: Option<Vec<Rule>>,
-    /// The member ID in Slack, such as `U024BE7LH`: messages go there, and its button presses count as this person's.
+    /// The member ID in Slack, such as `U024BE7LH`: messages go there, and its button presses count as this person's
+    /// once they have confirmed it.
     /// Only an admin can set that of somebody else; people can remove theirs, and do so by settings without it.
     pub slack_user_id: Option<String>,
+    /// Whether the person has confirmed that this member ID is theirs: only then its button presses count. Only they can
+    /// confirm it, by setting this with the ID that an admin set; one that was set at the server's terminal is confirmed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub slack_confirmed: bool,
     /// The e-mail address; default: the address that an admin set.
     pub email: Option<String>,
     /// The channels that this server has; read-only.
@@ -133,8 +165,8 @@ pub struct Delivery {
     pub target: String,
     /// The event of the message.
     pub event: String,
-    /// The review, if any.
-    pub review_id: ReviewId,
+    /// The review; none if the message is about a run.
+    pub review_id: Option<ReviewId>,
     /// The run, if any.
     pub run_id: Option<RunId>,
     /// The status of the delivery.

@@ -53,7 +53,7 @@ pub async fn launch_many(server: &Server, flow: &str, runs: usize) {
 async fn launch_as(person: &Api, flow: &str, input: Value) -> RunId {
     let input = input.as_object().cloned().unwrap_or_default();
     let context = shared::run::Context::default();
-    let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context };
+    let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context, callback_url: None };
     person.launch(&launch, None).await.expect("it starts").summary.id
 }
 

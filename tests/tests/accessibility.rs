@@ -40,7 +40,13 @@ async fn launched(server: &Server) -> Api {
     let admin = server.admin().await;
     for (flow, input) in LAUNCHED {
         let input = serde_json::from_str(input).expect("JSON");
-        let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context: Context::default() };
+        let launch = Launch {
+            flow: flow.parse().expect("an id"),
+            version: None,
+            input,
+            context: Context::default(),
+            callback_url: None,
+        };
         admin.launch(&launch, None).await.unwrap_or_else(|problem| panic!("{flow}: {problem}: {:?}", problem.errors));
     }
     eventually("everything that was launched asks somebody", async || {
@@ -86,6 +92,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
     add("run-waiting", format!("/runs/{}", of("release-notes")), "Publish release notes");
     add("run-over", format!("/runs/{}", of("question")), "Ask before writing");
     for (name, path, text) in [
+        ("decided", "/decided", "Decided by me"),
         ("runs", "/runs", "Publish release notes"),
         ("flows", "/flows", "Publish release notes"),
         ("launch", "/flows/article", "Start"),

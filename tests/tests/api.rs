@@ -41,7 +41,8 @@ async fn save(api: &Api, id: &str, source: &str) -> (u16, Problem) {
 
 fn launch(flow: &str, input: Value) -> Launch {
     let Value::Object(input) = input else { panic!("an object") };
-    Launch { flow: flow.parse().expect("a flow id"), version: None, input, context: shared::run::Context::default() }
+    let context = shared::run::Context::default();
+    Launch { flow: flow.parse().expect("a flow id"), version: None, input, context, callback_url: None }
 }
 
 async fn pending(api: &Api, run: RunId) -> Review {

@@ -123,6 +123,7 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> BrowserResult<()> {
         version: None,
         input: shared::JsonMap::new(),
         context: shared::run::Context::default(),
+        callback_url: None,
     };
     admin.launch(&launch, None).await.expect("it starts");
     let review = pending(&admin).await;
@@ -155,6 +156,7 @@ async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> BrowserResult<()
         version: None,
         input: shared::JsonMap::new(),
         context: shared::run::Context::default(),
+        callback_url: None,
     };
     admin.launch(&launch, None).await.expect("it starts");
     let review = pending(&admin).await;

@@ -95,7 +95,7 @@ async fn client(number: usize, seed: u64, [dev, ana, tom]: [&Person; 3], stop: &
         let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
         let context = shared::run::Context::default();
         let flow = if timed { "timed" } else { "choice" };
-        let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context };
+        let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context, callback_url: None };
         let key = format!("launch-{topic}");
         let run = dev.insists("launched", &mut random, async |api| api.launch(&launch, Some(&key)).await).await;
         let run = run.unwrap_or_else(|problem| panic!("{topic}: {problem}")).summary.id;

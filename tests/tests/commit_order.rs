@@ -29,6 +29,7 @@ async fn launch(api: &Api, key: &str) -> RunId {
         version: None,
         input,
         context: shared::run::Context::default(),
+        callback_url: None,
     };
     eventually_within(Duration::from_mins(1), "launched", async || api.launch(&launch, Some(key)).await.ok())
         .await

@@ -33,6 +33,7 @@ async fn launch(api: &Api) {
         version: None,
         input: shared::JsonMap::new(),
         context: shared::run::Context::default(),
+        callback_url: None,
     };
     api.launch(&launch, None).await.expect("it starts");
 }

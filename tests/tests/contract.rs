@@ -21,7 +21,13 @@ async fn get(api: &Api, path: &str) -> (u16, Value) {
 
 fn launch(text: &str) -> Launch {
     let Value::Object(input) = json!({ "text": text }) else { panic!("an object") };
-    Launch { flow: "question".parse().expect("a flow id"), version: None, input, context: Context::default() }
+    Launch {
+        flow: "question".parse().expect("a flow id"),
+        version: None,
+        input,
+        context: Context::default(),
+        callback_url: None,
+    }
 }
 
 fn token(name: &str, expires_at: Option<Timestamp>) -> NewToken {

@@ -49,7 +49,8 @@ async fn client(number: usize, admin: &Api, ana: &Api, stop: &AtomicBool) -> Vec
         let topic = format!("client-{number}-run-{}", done.len());
         let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
         let context = shared::run::Context::default();
-        let launch = Launch { flow: "quick".parse().expect("an id"), version: None, input, context };
+        let launch =
+            Launch { flow: "quick".parse().expect("an id"), version: None, input, context, callback_url: None };
         let key = format!("launch-{topic}");
         let run = insist("launched", async || admin.launch(&launch, Some(&key)).await).await.summary.id;
         let review = eventually_within(SETTLE, "somebody is asked", async || {

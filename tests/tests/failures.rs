@@ -19,7 +19,13 @@ use tokio::net::TcpStream;
 async fn launch(api: &Api, flow: &str) -> Result<Run, Problem> {
     let Value::Object(input) = json!({ "topic": "t" }) else { unreachable!("an object") };
     let input = if flow == "asks" { Map::new() } else { input };
-    let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context: Context::default() };
+    let launch = Launch {
+        flow: flow.parse().expect("an id"),
+        version: None,
+        input,
+        context: Context::default(),
+        callback_url: None,
+    };
     api.launch(&launch, None).await
 }
 
@@ -169,7 +175,13 @@ input:
 /// Launches a run with a text of `bytes` bytes.
 async fn launch_long(api: &Api, bytes: usize) -> Result<Run, Problem> {
     let input = Map::from_iter([("text".to_owned(), Value::from("x".repeat(bytes)))]);
-    let launch = Launch { flow: "long".parse().expect("an id"), version: None, input, context: Context::default() };
+    let launch = Launch {
+        flow: "long".parse().expect("an id"),
+        version: None,
+        input,
+        context: Context::default(),
+        callback_url: None,
+    };
     api.launch(&launch, None).await
 }
 

@@ -81,7 +81,8 @@ async fn start(database: Database, url: &str, gate: &str, text: &str) -> (Server
     let server = Server::start(Options { settings, environment: vec![secret], ..Options::on(database) }).await;
     server.save(&FLOW.replace("URL", url).replace("GATE", gate).replace("TEXT", text)).await;
     let flow = "parcel".parse().expect("an id");
-    let launch = Launch { flow, version: None, input: serde_json::Map::new(), context: Context::default() };
+    let launch =
+        Launch { flow, version: None, input: serde_json::Map::new(), context: Context::default(), callback_url: None };
     let run = server.admin().await.launch(&launch, None).await.expect("launched").summary.id;
     (server, run)
 }

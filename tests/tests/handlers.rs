@@ -74,7 +74,8 @@ fn options(database: Database) -> Options {
 
 async fn launch(server: &Server) -> RunId {
     let flow = "parcel".parse().expect("an id");
-    let launch = Launch { flow, version: None, input: serde_json::Map::new(), context: Context::default() };
+    let launch =
+        Launch { flow, version: None, input: serde_json::Map::new(), context: Context::default(), callback_url: None };
     server.admin().await.launch(&launch, None).await.expect("launched").summary.id
 }
 

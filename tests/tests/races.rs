@@ -39,7 +39,8 @@ impl Race {
     async fn waiting(&self, topic: &str) -> (RunId, Review) {
         let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
         let context = shared::run::Context::default();
-        let launch = Launch { flow: "choice".parse().expect("an id"), version: None, input, context };
+        let launch =
+            Launch { flow: "choice".parse().expect("an id"), version: None, input, context, callback_url: None };
         let run = self.admin.launch(&launch, None).await.expect("launched").summary.id;
         let reviews = eventually("somebody is asked", async || {
             let reviews = self.ana.run_reviews(run).await.ok()?.items;

@@ -88,6 +88,7 @@ impl House {
             version: None,
             input: serde_json::Map::new(),
             context: Context::default(),
+            callback_url: None,
         };
         self.api.launch(&launch, None).await.expect("it starts").summary.id
     }

@@ -72,7 +72,8 @@ async fn program_decides_after_a_kill(database: Database) {
 
     let admin = server.admin().await;
     let flow = "parcel".parse().expect("an id");
-    let launch = Launch { flow, version: None, input: serde_json::Map::new(), context: Context::default() };
+    let launch =
+        Launch { flow, version: None, input: serde_json::Map::new(), context: Context::default(), callback_url: None };
     let run = admin.launch(&launch, None).await.expect("launched").summary.id;
 
     let message = messages.recv().await.expect("the program hears of it");

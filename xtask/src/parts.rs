@@ -5,9 +5,10 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
+use wasm_bindgen_cli_support::Bindgen;
 use wasm_split_cli_support::{Options, transform};
 
-use crate::process::{cargo, program, root, run, target};
+use crate::process::{cargo, root, run, target};
 use crate::setup;
 
 /// The folder of the program, beside the page; `frontend/index.html` refers to its files by that name.
@@ -34,11 +35,12 @@ pub fn write(profile: &str) -> Result<()> {
     options.main_out_path = &first;
     options.main_module = "./frontend.js";
     transform(options).map_err(|error| anyhow!("cutting {} into parts: {error:#}", compiled.display()))?;
-    let mut bindgen = program("wasm-bindgen");
+    let mut bindgen = Bindgen::new();
+    bindgen.input_path(&first).out_name(NAME).typescript(false).keep_lld_exports(true);
     bindgen
-        .args(["--target", "web", "--no-typescript", "--keep-lld-exports", "--out-name", NAME, "--out-dir"])
-        .arg(&folder);
-    run(bindgen.arg(&first))
+        .web(true)
+        .and_then(|bindgen| bindgen.generate(&folder))
+        .with_context(|| format!("binding {} to JavaScript", first.display()))
 }
 
 /// Removes the element with `data-trunk-skip` from the page, which tells Trunk to ignore the program, and which Trunk

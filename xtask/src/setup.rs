@@ -1,5 +1,4 @@
-//! Installs what building and testing need beside cargo: the standard library for wasm32, Trunk, wasm-bindgen, and
-//! other programs.
+//! Installs what building and testing need beside cargo: the standard library for wasm32, Trunk, and other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +10,6 @@ use crate::process::{apt_install, cargo, is_installed, is_root, output, program,
 
 /// The version of Trunk, the console's bundler.
 const TRUNK: &str = "0.21.14";
-/// The version of wasm-bindgen, which must be that of the crate in Cargo.lock.
-const WASM_BINDGEN: &str = "0.2.130";
 /// The environment variable that names the folder of PostgreSQL's programs.
 const BINARIES: &str = "COUNTERSIGN_TEST_POSTGRES_BINARIES";
 /// The target for which the console is compiled.
@@ -23,10 +20,7 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 /// Installs what building the console needs, and skips steps that are done.
 pub fn toolchain() -> Result<()> {
     wasm_target()?;
-    // Neither has to download anything here, so they are built without TLS, which takes long to compile.
-    // Trunk mostly starts other programs, so it is not optimised at all; wasm-bindgen rewrites all of the console.
-    installed_by_cargo("trunk", ("trunk", TRUNK), "0", &["--locked", "--no-default-features"])?;
-    installed_by_cargo("wasm-bindgen", ("wasm-bindgen-cli", WASM_BINDGEN), "1", &["--no-default-features"])
+    trunk()
 }
 
 /// The environment variables that select Debian's compiler for the console (see [`debian_target`]). Empty if the usual
@@ -110,19 +104,17 @@ fn host() -> Option<String> {
     version.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
 
-/// Installs a program with cargo, unless it is installed in exactly this version.
-fn installed_by_cargo(
-    command: &str,
-    (krate, version): (&str, &str),
-    opt_level: &str,
-    arguments: &[&str],
-) -> Result<()> {
-    if output(program(command).arg("--version")).is_some_and(|shown| shown.ends_with(version)) {
+/// Installs Trunk, unless it is installed in exactly this version.
+///
+/// It has nothing to download here, so it is built without TLS, which takes long to compile. It mostly copies files, so
+/// it is not optimised at all.
+fn trunk() -> Result<()> {
+    if output(program("trunk").arg("--version")).is_some_and(|shown| shown.ends_with(TRUNK)) {
         return Ok(());
     }
-    say(&format!("Installing {krate} {version} (once)"));
-    run(install(krate, opt_level).args(["--version", version]).args(arguments))
-        .with_context(|| format!("{krate} {version} cannot be had; please install it by hand"))
+    say(&format!("Installing Trunk {TRUNK} (once)"));
+    run(install("trunk", "0").args(["--version", TRUNK, "--locked", "--no-default-features"]))
+        .with_context(|| format!("Trunk {TRUNK} cannot be had; please install it by hand"))
 }
 
 /// Installs a cargo subcommand, unless it is installed in any version.

@@ -21,6 +21,7 @@ const SHEETS: &[&str] = &[
     "schema_form",
     "editor",
     "timeline",
+    "decided",
     "runs",
     "run",
     "flows",

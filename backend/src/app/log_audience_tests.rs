@@ -48,7 +48,8 @@ async fn launch(store: &Store) -> RunId {
     let new = NewFlow { flow, source: FLOW.to_owned(), digest: "sha256:2".to_owned() };
     store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.unwrap();
     let (run, input) = (new_run(), shared::JsonMap::new());
-    let operation = Operation::Launch { run, flow: id, version: None, input, context: Context::default() };
+    let operation =
+        Operation::Launch { run, flow: id, version: None, input, context: Context::default(), callback_url: None };
     store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.unwrap();
     run
 }

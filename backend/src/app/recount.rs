@@ -37,12 +37,12 @@ pub fn start(store: Store) -> (Arc<dyn Observe>, BackgroundTask) {
         let mut commits = store.commits();
         let mut recounts = Recounts { store, failed: HashSet::new() };
         loop {
-            let looked = tokio::select! {
+            let checked = tokio::select! {
                 () = heard.notified() => recounts.look_again().await,
                 Ok(()) = commits.changed() => recounts.look_for_nobody().await,
                 else => return,
             };
-            if let Err(error) = looked {
+            if let Err(error) = checked {
                 tracing::warn!(%error, "could not recheck who may decide; trying again");
                 tokio::time::sleep(PAUSE).await;
                 heard.notify_one();
@@ -163,7 +163,7 @@ mod tests {
         };
         world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("saved");
         let (run, flow, input, context) = (new_run(), id.parse().expect("an id"), JsonMap::new(), Context::default());
-        let operation = Operation::Launch { run, flow, version: None, input, context };
+        let operation = Operation::Launch { run, flow, version: None, input, context, callback_url: None };
         world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("the run starts");
         world.review_of(run).await
     }

@@ -11,6 +11,7 @@ use shared::author::Author;
 use shared::definition::Severity;
 use shared::id::ReviewId;
 use shared::inbox::{Assigned, Due, ReviewOrder};
+use shared::person_filter::PersonFilter;
 use shared::review::{Review, ReviewKind, ReviewStatus};
 use shared::time::Span;
 
@@ -45,9 +46,9 @@ pub enum ReviewCommand {
 /// The arguments of `countersign review list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Filter by status: pending, resolved, expired, withdrawn, or all
-    #[arg(long, default_value = "pending")]
-    status: String,
+    /// Filter by status: pending, resolved, expired, withdrawn, or all [default: pending; with --decided-by, all]
+    #[arg(long)]
+    status: Option<String>,
     /// Only reviews that you may decide
     #[arg(long)]
     mine: bool,
@@ -78,6 +79,9 @@ pub struct ListArgs {
     /// Filter by assignment: me, claimed, unclaimed
     #[arg(long, value_parser = parse_word::<Assigned>, conflicts_with = "mine")]
     assigned: Option<Assigned>,
+    /// Only reviews that you decided, newest decision first: me; admins can name other people
+    #[arg(long, conflicts_with_all = ["mine", "assigned"])]
+    decided_by: Option<PersonFilter>,
     /// Search for words in the content
     #[arg(long, short)]
     query: Option<String>,
@@ -98,8 +102,9 @@ pub struct ListArgs {
 pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
     match command {
         ReviewCommand::List(args) => {
+            let default = if args.decided_by.is_some() { "all" } else { "pending" };
             let status =
-                match args.status.as_str() {
+                match args.status.as_deref().unwrap_or(default) {
                     "all" => None,
                     word => Some(parse_word::<ReviewStatus>(word).map_err(|error| {
                         Quit::new(super::Exit::Invalid, format!("--status {word}: {error}, or all"))
@@ -117,6 +122,7 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
                 age: args.age,
                 q: args.query,
                 assigned: if args.mine { Some(Assigned::Me) } else { args.assigned },
+                decided_by: args.decided_by,
                 order: args.order,
                 limit: Some(args.limit),
                 cursor: args.cursor,

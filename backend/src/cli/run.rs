@@ -1,15 +1,16 @@
 //! `countersign run …`: starts, lists, shows and cancels runs on a server.
 
+mod filter;
 mod start;
 
 use clap::Subcommand;
 use shared::api::{Reason, RunQuery};
 use shared::id::RunId;
-use shared::run::{Ending, Report, Run, RunStatus};
+use shared::run::{Report, Run};
 
 use super::exit::Quit;
 use super::remote::ServerArgs;
-use super::table::{parse_word, print_json, print_table, time};
+use super::table::{print_json, print_table, time};
 use super::terminal::text;
 use super::{more, print};
 
@@ -24,15 +25,8 @@ pub enum RunCommand {
     Start(start::StartArgs),
     /// List runs, newest first
     List {
-        /// Filter by status: running, waiting_for_human, completed, failed, cancelled
-        #[arg(long, value_parser = parse_word::<RunStatus>)]
-        status: Option<RunStatus>,
-        /// Filter failed runs by what stopped them: rejected, timed_out
-        #[arg(long, value_parser = parse_word::<Ending>)]
-        ending: Option<Ending>,
-        /// Filter by flow
-        #[arg(long)]
-        flow: Option<String>,
+        #[command(flatten)]
+        filter: filter::RunFilter,
         /// Maximum number of runs, up to 200
         #[arg(long, default_value_t = 50)]
         limit: u32,
@@ -65,8 +59,8 @@ pub enum RunCommand {
 pub async fn run(command: RunCommand) -> anyhow::Result<()> {
     match command {
         RunCommand::Start(args) => start::run(args).await?,
-        RunCommand::List { status, ending, flow, limit, cursor, server } => {
-            let mut query = RunQuery { status, ending, flow, limit: Some(limit), cursor };
+        RunCommand::List { filter, limit, cursor, server } => {
+            let mut query = RunQuery { limit: Some(limit), cursor, ..filter.query() };
             let api = server.client()?;
             let mut page = api.runs(&query).await.map_err(Quit::from)?;
             // A page may be empty although another one follows.

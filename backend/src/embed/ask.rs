@@ -49,7 +49,7 @@ impl Countersign {
                 match news.recv().await {
                     Ok(News::Entry(entry)) if entry.event.review().is_none_or(|review| review.id != question) => {}
                     Ok(News::Attached(_)) => {}
-                    Ok(News::Entry(_) | News::Look) | Err(RecvError::Lagged(_)) => break,
+                    Ok(News::Entry(_) | News::Recheck) | Err(RecvError::Lagged(_)) => break,
                     Err(RecvError::Closed) => {
                         let why = "countersign was stopped before the answer".to_owned();
                         return Err(RunError::Commit(CommitError::Unavailable(why)));

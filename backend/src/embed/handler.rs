@@ -73,8 +73,8 @@ pub(super) struct WithHandlers {
 
 #[async_trait]
 impl GuardrailPrograms for WithHandlers {
-    async fn look(&self, inquiry: &Inquiry) -> GuardrailAnswer {
-        self.others.look(inquiry).await
+    async fn inquire(&self, inquiry: &Inquiry) -> GuardrailAnswer {
+        self.others.inquire(inquiry).await
     }
 }
 

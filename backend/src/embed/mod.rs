@@ -105,7 +105,14 @@ impl Countersign {
         let news = self.inner.news.subscribe();
         self.inner.watch(Awaited::Run(id));
         let running = Running::new(id, Arc::clone(&self.inner), news);
-        let operation = Operation::Launch { run: id, flow: flow.id.clone(), version: Some(version), input, context };
+        let operation = Operation::Launch {
+            run: id,
+            flow: flow.id.clone(),
+            version: Some(version),
+            input,
+            context,
+            callback_url: None,
+        };
         self.inner.commit(operation).await?;
         Ok(running)
     }
@@ -188,7 +195,7 @@ enum News {
     /// The program has attached to a run or a question of before.
     Attached(Awaited),
     /// Something may not continue on its own.
-    Look,
+    Recheck,
 }
 
 impl Inner {
@@ -228,7 +235,7 @@ impl Inner {
         if let Some(watched) = self.watched.lock().get_mut(&Awaited::of(review)) {
             *watched = Some((Box::new(review.clone()), why));
             // It is no failure if nobody listens.
-            let _ = self.news.send(News::Look);
+            let _ = self.news.send(News::Recheck);
         }
     }
 
@@ -261,6 +268,6 @@ impl Observe for NewsObserver {
     }
 
     fn lost(&self) {
-        let _ = self.0.send(News::Look);
+        let _ = self.0.send(News::Recheck);
     }
 }

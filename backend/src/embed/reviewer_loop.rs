@@ -74,7 +74,7 @@ impl ReviewerLoop {
 
     /// Follows the news. Reviews that are already pending are asked first.
     pub async fn run(mut self, mut news: Receiver<News>) {
-        self.look().await;
+        self.check_pending().await;
         loop {
             match news.recv().await {
                 Ok(News::Entry(entry)) => {
@@ -82,16 +82,16 @@ impl ReviewerLoop {
                         self.hand_to_reviewer(review).await;
                     }
                 }
-                Ok(News::Attached(awaited)) => self.look_at(awaited).await,
-                Ok(News::Look) => {}
-                Err(RecvError::Lagged(_)) => self.look().await,
+                Ok(News::Attached(awaited)) => self.check_awaited(awaited).await,
+                Ok(News::Recheck) => {}
+                Err(RecvError::Lagged(_)) => self.check_pending().await,
                 Err(RecvError::Closed) => return,
             }
         }
     }
 
     /// Finds pending reviews, in case news were missed.
-    async fn look(&mut self) {
+    async fn check_pending(&mut self) {
         match with_retries(|| self.pending()).await {
             Ok(pending) => {
                 self.asked.retain(|id, _| pending.contains_key(id));
@@ -105,7 +105,7 @@ impl ReviewerLoop {
 
     /// Hands over the reviews of a run or a question to which the program has attached, since nobody was watching when
     /// they came: reviewers that have declined are asked again, and it is found out whether no one here may decide.
-    async fn look_at(&mut self, awaited: Awaited) {
+    async fn check_awaited(&mut self, awaited: Awaited) {
         // Before the reviews are read, which then have the answers of those that are no longer busy.
         self.asked.retain(|_, asked| asked.awaited != awaited || asked.is_busy());
         match with_retries(|| self.inner.pending(awaited)).await {

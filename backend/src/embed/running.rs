@@ -66,7 +66,7 @@ impl Running {
                     return Some(entry.event.clone());
                 }
                 Ok(News::Entry(_) | News::Attached(_)) => {}
-                Ok(News::Look) => self.over = self.inner.is_undecided(Awaited::Run(self.id)),
+                Ok(News::Recheck) => self.over = self.inner.is_undecided(Awaited::Run(self.id)),
                 Err(RecvError::Lagged(_)) => {
                     let ended = self
                         .inner

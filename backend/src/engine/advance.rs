@@ -15,6 +15,7 @@ use super::item;
 use super::next::{Answered, Arrival, EndedStep, QuestionAnswer, Reply, StepEnd};
 use super::phase::{Branch, Phase};
 use super::state::RunOutcome;
+use crate::flow::work_limit;
 use crate::limits;
 
 /// The maximum number of branches that a run has at once: its state is written with every step.
@@ -24,12 +25,13 @@ const MAX_STEPS_AT_ONCE: usize = 10_000;
 
 impl Builder<'_> {
     /// Advances the run until every branch waits for a task, a person or a join. `max_visits` bounds this; since nested
-    /// flows multiply their visits, `MAX_BRANCHES` and `MAX_STEPS_AT_ONCE` do too.
+    /// flows multiply their visits, `MAX_BRANCHES` and `MAX_STEPS_AT_ONCE` do too. What the steps compute is bounded by
+    /// [`work_limit::MAX_AT_ONCE`].
     pub(super) fn advance(&mut self) {
         self.deliver();
         while self.state.outcome.is_none() {
-            if let Some(message) = self.too_much() {
-                let error = RunError { code: FlowCode::FlowVisitLimit, message, node: None };
+            if let Some((code, message)) = self.too_much() {
+                let error = RunError { code, message, node: None };
                 self.end_run(RunOutcome::Failed { at: self.now, error });
             } else if let Some(arrival) = self.arrivals.pop_front() {
                 self.arrive(arrival);
@@ -147,17 +149,21 @@ impl Builder<'_> {
         }
     }
 
-    fn too_much(&self) -> Option<String> {
-        // The items of a map are queued together, but those that end at once are never branches side by side.
-        if self.arrivals.front().is_some_and(|arrival| arrival.item_of.is_some()) {
-            None
-        } else if self.state.branches.len() + self.arrivals.len() > MAX_BRANCHES {
-            Some(format!("the run has more than {MAX_BRANCHES} branches at once; use maps over shorter lists"))
-        } else if self.steps_made() > MAX_STEPS_AT_ONCE {
-            Some(format!("the run took more than {MAX_STEPS_AT_ONCE} steps without waiting for anything"))
-        } else {
-            None
+    fn too_much(&self) -> Option<(FlowCode, String)> {
+        if work_limit::is_spent() {
+            return Some((FlowCode::FlowCondition, work_limit::SPENT.to_owned()));
         }
+        // The items of a map are queued together, but those that end at once are never branches side by side.
+        let message = if self.arrivals.front().is_some_and(|arrival| arrival.item_of.is_some()) {
+            return None;
+        } else if self.state.branches.len() + self.arrivals.len() > MAX_BRANCHES {
+            format!("the run has more than {MAX_BRANCHES} branches at once; use maps over shorter lists")
+        } else if self.steps_made() > MAX_STEPS_AT_ONCE {
+            format!("the run took more than {MAX_STEPS_AT_ONCE} steps without waiting for anything")
+        } else {
+            return None;
+        };
+        Some((FlowCode::FlowVisitLimit, message))
     }
 
     fn arrive(&mut self, arrival: Arrival) {
@@ -282,7 +288,7 @@ impl Builder<'_> {
     /// Completes the run after its last branch has ended, or fails it if a guardrail blocks the output. Redactions of
     /// the output are also made in the state.
     fn complete(&mut self) {
-        match self.look_at_output() {
+        match self.check_final_output() {
             Ok(output) => {
                 self.state.keys.extend(output);
                 self.end_run(RunOutcome::Completed { at: self.now });

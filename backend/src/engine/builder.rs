@@ -55,7 +55,7 @@ pub(super) struct Builder<'f> {
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
     /// The answers of programs to inquiries of guardrails.
-    pub(super) looked: Vec<GuardrailReply>,
+    pub(super) replies: Vec<GuardrailReply>,
     /// The longest lifetime of new grants; `None` if what is asked for is not longer.
     pub(super) longest_grant: Option<Duration>,
     /// Whether the result that is recorded came too late to have an effect.
@@ -101,7 +101,7 @@ impl<'f> Builder<'f> {
             ended: VecDeque::new(),
             answers: VecDeque::new(),
             arrivals: VecDeque::new(),
-            looked: Vec::new(),
+            replies: Vec::new(),
             longest_grant: None,
             is_late: false,
             grants: Vec::new(),

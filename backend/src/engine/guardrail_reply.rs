@@ -27,10 +27,10 @@ impl GuardrailReply {
 }
 
 /// Returns the answer to an inquiry, if it is known.
-pub(super) fn answer_to(looked: &[GuardrailReply], inquiry: &Inquiry) -> Option<GuardrailAnswer> {
-    if looked.is_empty() {
+pub(super) fn answer_to(replies: &[GuardrailReply], inquiry: &Inquiry) -> Option<GuardrailAnswer> {
+    if replies.is_empty() {
         return None;
     }
     let digest = digest::of_inquiry(inquiry);
-    looked.iter().find(|looked| looked.digest == digest).map(|looked| looked.answer.clone())
+    replies.iter().find(|reply| reply.digest == digest).map(|reply| reply.answer.clone())
 }

@@ -31,8 +31,8 @@ pub enum Input {
         /// The decision or vote.
         request: Box<DecisionRequest>,
         /// The answers of programs that guardrails asked about the decision.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        looked: Vec<GuardrailReply>,
+        #[serde(rename = "looked", default, skip_serializing_if = "Vec::is_empty")]
+        replies: Vec<GuardrailReply>,
         /// The longest lifetime of its grants by the settings; `None` if the request's own are not longer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         longest_grant_ms: Option<u64>,
@@ -74,7 +74,8 @@ pub enum Input {
         /// The attempt that the worker held.
         attempt: u32,
         /// The answers, each with the digest of its inquiry.
-        looked: Vec<GuardrailReply>,
+        #[serde(rename = "looked")]
+        replies: Vec<GuardrailReply>,
     },
     /// A program that was asked as a handler calls back with its answer, whatever it responded at first.
     CallBack {
@@ -85,8 +86,8 @@ pub enum Input {
         /// The program's answer.
         answer: Box<ProgramAnswer>,
         /// The answers of programs that guardrails asked about the decision.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        looked: Vec<GuardrailReply>,
+        #[serde(rename = "looked", default, skip_serializing_if = "Vec::is_empty")]
+        replies: Vec<GuardrailReply>,
     },
     /// A call of a model, a tool or a handler failed.
     TaskFailed {
@@ -244,12 +245,12 @@ macro_rules! person_of {
 impl Input {
     /// Creates a [`Self::CallBack`], before guardrails have asked any program about it.
     pub fn call_back(review: ReviewId, task: TaskId, answer: ProgramAnswer) -> Self {
-        Self::CallBack { review, task, answer: Box::new(answer), looked: Vec::new() }
+        Self::CallBack { review, task, answer: Box::new(answer), replies: Vec::new() }
     }
 
     /// Creates a [`Self::Decide`], before guardrails have asked any program about it.
     pub fn decide(review: ReviewId, by: Principal, via: Via, request: DecisionRequest) -> Self {
-        Self::Decide { review, by, via, request: Box::new(request), looked: Vec::new(), longest_grant_ms: None }
+        Self::Decide { review, by, via, request: Box::new(request), replies: Vec::new(), longest_grant_ms: None }
     }
 
     /// Returns the review that the input names.

@@ -108,6 +108,7 @@ impl Builder<'_> {
                 builtin @ (Builtin::AskHuman
                 | Builtin::RequestEdit
                 | Builtin::RequestApproval
+                | Builtin::ReviewCalls
                 | Builtin::Escalate
                 | Builtin::Checkpoint
                 | Builtin::Handoff),

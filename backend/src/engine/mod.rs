@@ -74,22 +74,28 @@ use shared::reassignment::Reassign;
 use shared::review::Checked;
 
 use crate::clock::Moment;
-use crate::flow::Compiled;
+use crate::flow::{Compiled, work_limit};
 
-/// Starts a run, and advances it until it has to wait.
+/// Starts a run, and advances it until it has to wait. If it takes too much work until then, the run fails.
 pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Moment) -> Result<Transition, Refusal> {
-    let mut builder = launch::start(flow, launch, moment)?;
-    builder.grants = grants;
-    advance(&mut builder);
-    Ok(builder.finish(None))
+    work_limit::within(work_limit::MAX_AT_ONCE, || {
+        let mut builder = launch::start(flow, launch, moment)?;
+        builder.grants = grants;
+        advance(&mut builder);
+        Ok(builder.finish(None))
+    })
 }
 
 /// Applies an input to a run, and advances it until it has to wait. Passed deadlines come first, then the votes of
 /// those who have lost their right: if there were any, the transition must be committed even if the input itself is
-/// refused ([`Transition::refused`]).
+/// refused ([`Transition::refused`]). If all of this takes too much work, the run fails.
 ///
 /// A view changes nothing: it only adds its entry, and the run keeps its revision.
 pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
+    work_limit::within(work_limit::MAX_AT_ONCE, || respond(flow, snapshot, input, moment))
+}
+
+fn respond(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
     if let Input::View { review, by, seen } = input {
         let mut builder = Builder::resume(flow, snapshot, moment);
         builder.viewed(review, &by, seen)?;
@@ -161,15 +167,15 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         return builder.record_late(task, &input);
     }
     match input {
-        Input::Decide { review, by, via, request, looked, longest_grant_ms } => {
-            builder.looked = looked;
+        Input::Decide { review, by, via, request, replies, longest_grant_ms } => {
+            builder.replies = replies;
             builder.longest_grant = longest_grant_ms.map(Duration::from_millis);
             builder.decide(review, &by, via, *request)
         }
-        Input::GuardrailsAnswered { task, looked, .. } => builder.guardrails_answered(task, looked),
+        Input::GuardrailsAnswered { task, replies, .. } => builder.guardrails_answered(task, replies),
         Input::HandlerAnswered { task, digest, answer, .. } => builder.program_answered(task, &digest, answer),
-        Input::CallBack { review, task, answer, looked } => {
-            builder.looked = looked;
+        Input::CallBack { review, task, answer, replies } => {
+            builder.replies = replies;
             builder.call_back(review, task, answer)
         }
         Input::ModelAnswered { task, answer, .. } => match builder.handler_asked_by(task) {
@@ -180,7 +186,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
             None => builder.model_answered(task, answer),
         },
         Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
-        Input::TaskFailed { task, failure, .. } if builder.is_look(task) => {
+        Input::TaskFailed { task, failure, .. } if builder.is_inquiry(task) => {
             builder.guardrails_unanswered(task, &failure.message)
         }
         Input::TaskFailed { task, failure, .. } => match builder.handler_asked_by(task) {
@@ -226,12 +232,14 @@ pub fn check(
     review: ReviewId,
     by: &Principal,
     request: &DecisionRequest,
-    looked: &[GuardrailReply],
+    replies: &[GuardrailReply],
     moment: Moment,
 ) -> Result<Checked, Refusal> {
-    let mut builder = resume(flow, snapshot, moment);
-    builder.looked = looked.to_vec();
-    builder.check_only(review, by, request)
+    work_limit::within(work_limit::MAX_AT_ONCE, || {
+        let mut builder = resume(flow, snapshot, moment);
+        builder.replies = replies.to_vec();
+        builder.check_only(review, by, request)
+    })
 }
 
 /// Ends a run without its flow: the input cancels it, or makes it fail. This works even if the flow can no longer be

@@ -216,8 +216,8 @@ pub enum Asked {
         /// What the programs are asked.
         inquiries: Vec<Inquiry>,
         /// The answers of programs in earlier rounds.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        looked: Vec<GuardrailReply>,
+        #[serde(rename = "looked", default, skip_serializing_if = "Vec::is_empty")]
+        replies: Vec<GuardrailReply>,
     },
 }
 

@@ -12,7 +12,7 @@ use shared::run::Step;
 
 use super::item;
 use super::state::RunState;
-use crate::flow::{ANY, Compiled, Scope, own_key};
+use crate::flow::{ANY, Compiled, Scope, own_key, work_limit};
 
 /// What one visit adds to the names that every node sees.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,6 +70,7 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
     if let Some(response) = visit.response {
         names.insert("response".to_owned(), response.clone());
     }
+    work_limit::count_copy(&names);
     Scope(names)
 }
 

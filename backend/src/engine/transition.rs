@@ -234,7 +234,8 @@ pub enum TaskKind {
         review: ReviewId,
     },
     /// Asking programs for guardrails.
-    Look {
+    #[serde(rename = "look")]
+    Inquire {
         /// The id of the question's review, which may not exist yet.
         review: ReviewId,
     },
@@ -253,6 +254,6 @@ pub enum TaskKind {
 impl TaskKind {
     /// Whether a worker calls something outside; otherwise, only its time has to come.
     pub fn is_call(&self) -> bool {
-        matches!(self, Self::Model { .. } | Self::Tool { .. } | Self::Ask { .. } | Self::Look { .. })
+        matches!(self, Self::Model { .. } | Self::Tool { .. } | Self::Ask { .. } | Self::Inquire { .. })
     }
 }

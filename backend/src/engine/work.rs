@@ -46,7 +46,7 @@ pub enum Work {
         until: Timestamp,
     },
     /// Ask the programs of guardrails.
-    Look(Vec<Inquiry>),
+    Inquire(Vec<Inquiry>),
     /// Execute nothing: the request is not the one that was approved, or the flow no longer has what it needs. The
     /// worker returns this as [`super::Input::TaskFailed`].
     Refuse(TaskFailure),
@@ -162,7 +162,7 @@ fn handler_work(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> 
     let question = state.questions.iter().find(is_due)?;
     match &question.asked {
         Asked::People | Asked::Channel { .. } => None,
-        Asked::Guardrails { inquiries, .. } => Some(Work::Look(inquiries.clone())),
+        Asked::Guardrails { inquiries, .. } => Some(Work::Inquire(inquiries.clone())),
         Asked::Judge { conversation, .. } => judged(flow, state, question, conversation),
         Asked::Program { since, until, .. } => Some(match program_of(flow, state, question) {
             Some(handler) => {

@@ -274,11 +274,16 @@ impl Compiled {
 
     /// Applies the guardrails. `scope` returns the values that conditions see in addition to the matter; it is called
     /// only if there are guardrails. `answered` has the answers of programs so far.
-    pub fn look(&self, matter: &Matter<'_>, scope: impl FnOnce() -> Scope, answered: Answered<'_>) -> GuardrailVerdict {
+    pub fn check_matter(
+        &self,
+        matter: &Matter<'_>,
+        scope: impl FnOnce() -> Scope,
+        answered: Answered<'_>,
+    ) -> GuardrailVerdict {
         if self.guardrails.is_empty() {
             return GuardrailVerdict::default();
         }
-        self.guardrails.look(matter, &self.conditions, &self.environment.secrets, &scope(), answered)
+        self.guardrails.check(matter, &self.conditions, &self.environment.secrets, &scope(), answered)
     }
 
     /// Whether any guardrail asks a program.

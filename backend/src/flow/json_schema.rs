@@ -10,6 +10,7 @@ use super::pattern::Pattern;
 use super::schema_work;
 use super::stack::on_large_stack;
 use super::value_size::{ValueSize, value_size};
+use super::work_limit;
 
 /// The maximum number of backtracking steps of a pattern, after which it counts as not matched.
 const MAX_BACKTRACKING: usize = 20_000;
@@ -149,6 +150,10 @@ impl Schema {
             let message = format!("is too large for its JSON Schema: {values} values against {work}");
             return vec![Mistake::new(base, "invalid", message)];
         }
+        if let Err(spent) = work_limit::check() {
+            return vec![Mistake::new(base, "invalid", format!("cannot be checked against its JSON Schema: {spent}"))];
+        }
+        work_limit::count(values.saturating_mul(work).max(bytes.saturating_mul(states)) as u64);
         on_large_stack(|| {
             validator.iter_errors(value).flat_map(|error| mistakes(&error, base)).take(MAX_MISTAKES).collect()
         })

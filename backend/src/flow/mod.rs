@@ -29,6 +29,7 @@ mod structure;
 mod suggest;
 mod template;
 mod value_size;
+pub mod work_limit;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

@@ -29,7 +29,7 @@ struct GuardrailResponse {
 
 #[async_trait]
 impl GuardrailPrograms for Webhooks {
-    async fn look(&self, inquiry: &Inquiry) -> GuardrailAnswer {
+    async fn inquire(&self, inquiry: &Inquiry) -> GuardrailAnswer {
         let until = tokio::time::Instant::now() + inquiry.webhook.timeout().0;
         loop {
             let left = until.saturating_duration_since(tokio::time::Instant::now());

@@ -40,7 +40,7 @@ impl Programs for NoPrograms {
 
 #[async_trait]
 impl GuardrailPrograms for NoPrograms {
-    async fn look(&self, _: &Inquiry) -> GuardrailAnswer {
+    async fn inquire(&self, _: &Inquiry) -> GuardrailAnswer {
         GuardrailAnswer::Fails { reason: "no webhook can be asked here".to_owned() }
     }
 }

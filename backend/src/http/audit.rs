@@ -12,6 +12,7 @@ use futures::stream::try_unfold;
 use shared::access::Act;
 use shared::api::{AuditQuery, MAX_LIMIT, Page};
 use shared::error::{Code, Problem};
+use shared::id::{ReviewId, RunId};
 use shared::log::{Entry, EntryKind, ReviewAct};
 use shared::seal::{SealCheck, SealHead};
 use shared::search::Found;
@@ -19,6 +20,7 @@ use tokio::time::timeout;
 
 use super::Caller;
 use super::api::{Api, OperationDoc};
+use super::archived::{review_gone, run_gone};
 use super::body::{Params, fit_params, limit, params};
 use super::pagination::List;
 use super::problem::{Refused, Result};
@@ -51,7 +53,11 @@ async fn list(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result<J
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
     query.cursor = AUDIT.place(query.cursor)?;
-    Ok(Json(AUDIT.page(caller.state.store.audit(&query, Form::Whole).await?)))
+    let page = caller.state.store.audit(&query, Form::Whole).await?;
+    if page.items.is_empty() && page.next_cursor.is_none() {
+        check_archived(&caller, &query).await?;
+    }
+    Ok(Json(AUDIT.page(page)))
 }
 
 async fn search(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result<Json<Found<Entry>>> {
@@ -66,7 +72,11 @@ async fn search(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result
             return Err(Problem::invalid(path, why).into());
         }
     }
-    Ok(Json(caller.state.store.search_audit(&query).await?))
+    let found = caller.state.store.search_audit(&query).await?;
+    if found.items.is_empty() && !found.at_least {
+        check_archived(&caller, &query).await?;
+    }
+    Ok(Json(found))
 }
 
 async fn export(caller: Caller, request: Request) -> Result<Response> {
@@ -131,10 +141,23 @@ async fn verify(caller: Caller) -> Result<Response> {
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(later)).into_response())
 }
 
+/// Returns `410` for a query for the entries of a run or a review that was archived, since they are in its file now:
+/// without this check, it would seem as if nothing had happened.
+async fn check_archived(caller: &Caller, query: &AuditQuery) -> Result<()> {
+    let run = query.run.as_deref().and_then(|id| id.parse::<RunId>().ok());
+    let review = query.review.as_deref().and_then(|id| id.parse::<ReviewId>().ok());
+    let gone = match (run, review) {
+        (Some(run), _) => run_gone(caller, run).await?,
+        (None, Some(review)) => review_gone(caller, review).await?,
+        (None, None) => return Ok(()),
+    };
+    if gone.code == Code::RunArchived { Err(gone.into()) } else { Ok(()) }
+}
+
 /// Checks the ids, kinds and acts of a query. Without the check, the result for a mistyped one would be empty.
 fn check(query: &AuditQuery) -> std::result::Result<(), Problem> {
     for (path, id) in [("/run", &query.run), ("/review", &query.review)] {
-        if id.as_ref().is_some_and(|id| id.parse::<shared::id::RunId>().is_err()) {
+        if id.as_ref().is_some_and(|id| id.parse::<RunId>().is_err()) {
             return Err(Problem::invalid(path, "this is not an id"));
         }
     }

@@ -3,6 +3,7 @@
 
 mod account;
 mod api;
+mod archived;
 mod assets;
 mod audit;
 pub mod body;
@@ -67,7 +68,7 @@ use crate::client_address::TrustedProxies;
 use crate::clock::SharedClock;
 use crate::flow::Reach;
 use crate::handler::CallbackKey;
-use crate::notify::NotificationService;
+use crate::notify::{NO_CALLBACKS, NotificationService};
 use crate::rate_limit::{Budgets, RateLimit};
 use crate::store::Store;
 use api::Api;
@@ -112,6 +113,18 @@ pub struct Outside {
     pub reach: Reach,
     /// The key of the secrets with which webhooks answer later; `None`: they cannot answer later.
     pub callbacks: Option<CallbackKey>,
+}
+
+impl Outside {
+    /// Checks the `callback_url` of a request, if it has one: whether messages can be posted there.
+    fn check_callback(&self, url: Option<&str>) -> Result<(), Problem> {
+        let Some(url) = url else { return Ok(()) };
+        let checked = match &self.notifications {
+            Some(notifications) => notifications.check_callback(url),
+            None => Err(NO_CALLBACKS.to_owned()),
+        };
+        checked.map_err(|why| Problem::invalid("/callback_url", why))
+    }
 }
 
 /// How clients reach the server, and their limits.

@@ -14,6 +14,7 @@ use shared::run::{Context, Report, Run, RunStatus, RunSummary};
 use shared::time::Span;
 
 use super::api::{Api, OperationDoc};
+use super::archived::run_gone;
 use super::body::{self, Id, OptionalJson, Params, limit};
 use super::pagination::List;
 use super::problem::{Result, unexpected};
@@ -25,12 +26,15 @@ use crate::store::{self, Committed, FoundRun};
 
 pub(super) const RUN: &str = "/api/v1/runs/{id}";
 const RUNS: List = List("runs");
+const RUNS_WITH_WORDS: List = List("found runs");
+/// The longest search, in characters.
+const MAX_SEARCH: usize = 500;
 const RUN_REVIEWS: List = List("run reviews");
 
 /// The query of `GET /api/v1/runs/{id}`, which returns a run to those who may see it.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct Look {
+struct ReadQuery {
     /// How long to wait until the run ends or stops for people.
     wait: Option<Span>,
 }
@@ -46,7 +50,7 @@ struct RunReviews {
 }
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List runs, newest first").answer::<Page<RunSummary>>();
+    let list = OperationDoc::new("List or search runs, newest first").answer::<Page<RunSummary>>();
     api.get("/api/v1/runs", list, self::list);
     api.post("/api/v1/runs", OperationDoc::new("Start a run").answer::<Run>().status(201), launch);
     let get = OperationDoc::new("Get a run; `wait`, of at most 60s, waits until it ends or stops for people");
@@ -63,15 +67,20 @@ pub(super) fn mount(api: &mut Api) {
 
 async fn list(caller: Caller, Params(mut query): Params<RunQuery>) -> Result<Json<Page<RunSummary>>> {
     query.limit = Some(limit(query.limit)?);
-    query.cursor = RUNS.place(query.cursor)?;
-    Ok(Json(RUNS.page(caller.state.store.runs(caller.principal(), &query).await?)))
+    if query.q.as_ref().is_some_and(|q| q.chars().count() > MAX_SEARCH) {
+        return Err(Problem::invalid("/q", format!("at most {MAX_SEARCH} characters")).into());
+    }
+    let list = if query.has_words() { RUNS_WITH_WORDS } else { RUNS };
+    query.cursor = list.place(query.cursor)?;
+    Ok(Json(list.page(caller.state.store.runs(caller.principal(), &query).await?)))
 }
 
 async fn launch(write: Write, body::Json { value, digest }: body::Json<Launch>) -> Result<Response> {
     write.caller.may(Act::Launch)?;
     let run = RunId(Moment::of(&*write.caller.state.clock).ids().uuid());
-    let Launch { flow, version, input, context } = value;
-    let launch = store::Operation::Launch { run, flow, version, input, context };
+    let Launch { flow, version, input, context, callback_url } = value;
+    write.caller.state.outside.check_callback(callback_url.as_deref())?;
+    let launch = store::Operation::Launch { run, flow, version, input, context, callback_url };
     let Committed::Run { run } = write.commit(digest, launch).await? else {
         return Err(unexpected());
     };
@@ -83,7 +92,7 @@ async fn get(
     mut caller: Caller,
     headers: HeaderMap,
     Id(id): Id<RunId>,
-    Params(Look { wait }): Params<Look>,
+    Params(ReadQuery { wait }): Params<ReadQuery>,
 ) -> Result<Json<Run>> {
     let wait = Wait::begin(&caller, WaitTarget::Run(id), wait)?;
     let (mut run, mut summary) = visible(&caller, id).await?;
@@ -117,7 +126,7 @@ async fn reviews(
     let (limit, cursor) = (body::limit(limit)?, RUN_REVIEWS.place(cursor)?);
     match caller.state.store.page_of_run(caller.principal(), id, status, limit, cursor.as_deref()).await? {
         Some(page) => Ok(Json(RUN_REVIEWS.page(page))),
-        None => Err(gone(&caller, id).await?.into()),
+        None => Err(run_gone(&caller, id).await?.into()),
     }
 }
 
@@ -128,7 +137,7 @@ async fn cancel(
 ) -> Result<Json<Run>> {
     let caller = &write.caller;
     let Some(summary) = caller.state.store.visible_summary(caller.principal(), id).await? else {
-        return Err(gone(caller, id).await?.into());
+        return Err(run_gone(caller, id).await?.into());
     };
     caller.may(Act::CancelRun(&summary))?;
     let input = Input::Cancel { by: caller.principal().clone(), reason: value.reason };
@@ -156,7 +165,7 @@ fn unreadable(summary: RunSummary) -> Run {
 
 /// Returns a run that the caller may see; otherwise `404`, or `410` for an archived run.
 async fn visible(caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
-    let Some(run) = caller.state.store.find_run(id).await? else { return Err(gone(caller, id).await?.into()) };
+    let Some(run) = caller.state.store.find_run(id).await? else { return Err(run_gone(caller, id).await?.into()) };
     let summary = run.summary();
     must_see(caller, &summary).await?;
     Ok((run, summary))
@@ -168,24 +177,10 @@ async fn must_see(caller: &Caller, run: &RunSummary) -> Result<()> {
     seen.map(drop).ok_or_else(|| Problem::new(Code::NotFound).into())
 }
 
-/// Returns the problem for a run that is not in the database, or that the caller may not see: `410` if it was archived
-/// and the caller may know that, otherwise `404`.
-async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
-    let archived = caller.state.store.archived_run(id).await?.map(|(archived, _)| archived);
-    let seen = archived.filter(|archived| access(caller.principal(), Act::SeeArchivedRun(archived)).is_allowed());
-    let Some(archived) = seen else { return Ok(Problem::new(Code::NotFound)) };
-    let detail = format!(
-        "it was archived on {:.10} in {}; an operator reads it with `countersign archive show {id}`",
-        archived.archived_at.to_string(),
-        archived.file
-    );
-    Ok(Problem { archived: Some(Box::new(archived)), ..Problem::new(Code::RunArchived).detail(detail) })
-}
-
 /// Returns a run that the caller may see, with its reviews that they may see, in the order of the requests.
 async fn visible_with_reviews(caller: &Caller, id: RunId) -> Result<(FoundRun, Vec<Review>)> {
     let Some((run, mut reviews)) = caller.state.store.run_with_reviews(id).await? else {
-        return Err(gone(caller, id).await?.into());
+        return Err(run_gone(caller, id).await?.into());
     };
     must_see(caller, &run.summary()).await?;
     reviews.retain(|review| access(caller.principal(), Act::SeeReview(review)).is_allowed());

@@ -31,7 +31,7 @@ const DECISION_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY: &str = "x-slack-retry-num";
 
 pub(super) fn mount(api: &mut Api) {
-    let press = OperationDoc::new("Receive a button press from Slack, signed by Slack").open();
+    let press = OperationDoc::new("Receive a button press, or the reason for one, from Slack, signed by Slack").open();
     api.post("/api/v1/slack/interactions", press.body::<JsonMap>("application/x-www-form-urlencoded"), interactions);
     let reaction = OperationDoc::new("Receive a reaction from Slack, signed by Slack").answer::<JsonMap>().open();
     api.post("/api/v1/slack/events", reaction.body::<JsonMap>("application/json"), events);
@@ -41,6 +41,9 @@ async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: B
     let (notifications, body) = from_slack(&state, &headers, body).await?;
     let Some(interaction) = Interaction::read(&body) else { return Ok(StatusCode::OK) };
     let decided = async move {
+        if interaction.press.asks_reason {
+            return ask_reason(&state, &notifications, &interaction).await;
+        }
         let press = interaction.press.clone();
         let reply = decide(&state, &notifications, &interaction.user, press, None, body.len() as u64).await;
         let lost =
@@ -103,6 +106,23 @@ async fn soon(decided: impl Future<Output = Result<()>> + Send + 'static) -> Res
     }
 }
 
+/// Asks the person who pressed a button for the reason, if the review still waits. Nothing is decided by this.
+async fn ask_reason(state: &AppState, notifications: &NotificationService, interaction: &Interaction) -> Result<()> {
+    let reply = match state.store.review(interaction.press.review).await? {
+        Some(review) if review.is_pending() => {
+            notifications.ask_reason(interaction, &review);
+            return Ok(());
+        }
+        Some(review) => {
+            let tell = format!("Nothing was decided: the review is over. {}", notifications.outcome(&review));
+            InteractionReply::Show { message: notifications.over(&review), tell: Some(tell) }
+        }
+        None => InteractionReply::Tell("Nothing was decided: the review does not exist.".to_owned()),
+    };
+    notifications.reply(interaction, reply);
+    Ok(())
+}
+
 /// Decides by a reaction, and returns the reply to the person. `None` if the message does not ask for a pending review.
 async fn decide_by_reaction(
     state: &AppState,
@@ -142,12 +162,20 @@ async fn decide(
     bytes: u64,
 ) -> Result<InteractionReply> {
     let person = state.store.person_of_slack(slack_user).await?;
-    let Some(person) = person.filter(|person| person.user.active) else {
+    let Some((person, confirmed)) = person.filter(|(person, _)| person.user.active) else {
         tracing::info!(slack_user, "an unknown Slack user tried to decide");
         return Ok(InteractionReply::Tell(format!(
             "Nothing was decided: Countersign does not know {slack_user}. Ask an admin to set this member ID for you."
         )));
     };
+    if !confirmed {
+        let name = &person.user.username;
+        tracing::info!(slack_user, user = %name, "a Slack user whom nobody has confirmed tried to decide");
+        return Ok(InteractionReply::Tell(format!(
+            "Nothing was decided: an admin entered {slack_user} for `{name}`, who has not confirmed it. If that is you, \
+             log in to the console and confirm it under You (for admins: People), Notifications."
+        )));
+    }
     if state.authenticator.policy().lacks_factor(&person) {
         let text = "Nothing was decided: set up a second factor first, in the console under You (for admins: People), Security.";
         return Ok(InteractionReply::Tell(text.to_owned()));

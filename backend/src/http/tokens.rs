@@ -52,11 +52,7 @@ async fn list(caller: Caller, Params(query): Params<TokenQuery>) -> Result<Json<
 
 async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>) -> Result<(StatusCode, Json<Token>)> {
     let caller = &write.caller;
-    caller.may(Act::ManageTokens(&caller.principal().username))?;
-    if caller.identity.kind != CredentialKind::Session {
-        // Otherwise a token that is about to expire could create its own successor.
-        return Err(Problem::new(Code::Forbidden).detail("a token cannot create tokens; log in to create one").into());
-    }
+    caller.may(Act::CreateToken(&caller.principal().username))?;
     caller.confirmed().await?;
     let name = value.name.trim().to_owned();
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {

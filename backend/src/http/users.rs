@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::http::StatusCode;
-use shared::access::{ADMIN, Act};
+use shared::access::Act;
 use shared::api::{Erasure, NewUser, Page, User, UserPatch};
 use shared::error::{Code, Problem};
 use shared::id::Username;
@@ -41,30 +41,15 @@ async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Pag
 
 /// Takes no idempotency key: a digest of the body would be one of the password.
 async fn create(caller: Caller, body::Json { value, .. }: body::Json<NewUser>) -> Result<(StatusCode, Json<User>)> {
-    caller.may(Act::ManagePeople)?;
-    if value.roles.iter().any(|role| role == ADMIN) {
-        caller.in_session()?;
-    }
+    caller.may(Act::GiveRoles(&value.roles))?;
     let passwords = caller.state.authenticator.passwords();
     let user =
         add_user(&caller.state.store, &caller.state.clock, passwords, Some(caller.identity.actor()), value).await?;
     Ok((StatusCode::CREATED, Json(user)))
 }
 
-/// Refuses changes of passwords and second factors by tokens, and changes of the caller's own, for which `/api/v1/me`
-/// requires the password or a code. A stolen token or session must not suffice to take over an account.
-fn may_change_access(caller: &Caller, username: &Username) -> Result<()> {
-    caller.in_session()?;
-    if caller.principal().username == *username {
-        let detail = "this is your own account: change its password and second factor under /api/v1/me";
-        return Err(Problem::new(Code::Forbidden).detail(detail).into());
-    }
-    Ok(())
-}
-
 async fn reset_totp(write: Write, Id(username): Id<Username>) -> Result<StatusCode> {
-    write.caller.may(Act::ManagePeople)?;
-    may_change_access(&write.caller, &username)?;
+    write.caller.may(Act::ResetAccess(&username))?;
     let remove = store::Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
     write.commit_without_body(remove).await?;
     write.caller.state.authenticator.invalidate();
@@ -93,11 +78,11 @@ async fn update(
     if let Some(roles) = patch.roles.take() {
         patch.roles = Some(check_roles(roles)?);
     }
-    if patch.roles.iter().flatten().any(|role| role == ADMIN) {
-        caller.in_session()?;
+    if let Some(roles) = &patch.roles {
+        caller.may(Act::GiveRoles(roles))?;
     }
     if patch.password.is_some() {
-        may_change_access(&caller, &username)?;
+        caller.may(Act::ResetAccess(&username))?;
     }
     check_text("/display_name", patch.display_name.as_deref())?;
     check_text("/email", patch.email.as_deref())?;

@@ -1,4 +1,4 @@
-//! Requests that wait until a review is over, or until a run ends or stops for people. While requests wait, one task of
+//! Requests that wait until a review is over or commented on, or until a run ends or stops for people. While requests wait, one task of
 //! this process checks what they wait for after each commit. The number of waiting requests of a person, and of a
 //! person's tokens, is limited, because each occupies a connection.
 
@@ -39,6 +39,8 @@ pub(super) fn is_asked(uri: &Uri) -> bool {
 pub(super) enum WaitTarget {
     /// The end of a review.
     Review(ReviewId),
+    /// The end of a review, or one more comment on it than this many.
+    Comment(ReviewId, u32),
     /// The end of a run, or its next stop for people.
     Run(RunId),
 }
@@ -165,15 +167,27 @@ async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
     }
 }
 
-/// Returns what is over: reviews that are no longer pending, and runs that are no longer running.
+/// Returns what is over: reviews that are no longer pending or were commented on, and runs that are no longer running.
 async fn over_among(store: &Store, awaited: &[WaitTarget]) -> Result<Vec<WaitTarget>, store::Error> {
-    let (mut reviews, mut runs) = (Vec::new(), Vec::new());
+    let (mut reviews, mut commented, mut runs) = (Vec::new(), Vec::new(), Vec::new());
     for awaited in awaited {
         match awaited {
             WaitTarget::Review(review) => reviews.push(*review),
+            WaitTarget::Comment(review, seen) => commented.push((*review, *seen)),
             WaitTarget::Run(run) => runs.push(*run),
         }
     }
-    let reviews = store.over_among(&reviews).await?.into_iter().map(WaitTarget::Review);
-    Ok(reviews.chain(store.stopped_among(&runs).await?.into_iter().map(WaitTarget::Run)).collect())
+    let mut over = Vec::new();
+    // Usually, requests wait for only one of the three.
+    if !reviews.is_empty() {
+        over.extend(store.over_among(&reviews).await?.into_iter().map(WaitTarget::Review));
+    }
+    if !commented.is_empty() {
+        let commented = store.over_or_commented_among(&commented).await?;
+        over.extend(commented.into_iter().map(|(review, seen)| WaitTarget::Comment(review, seen)));
+    }
+    if !runs.is_empty() {
+        over.extend(store.stopped_among(&runs).await?.into_iter().map(WaitTarget::Run));
+    }
+    Ok(over)
 }

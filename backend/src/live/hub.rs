@@ -13,7 +13,8 @@ use super::count::Counter;
 use super::outgoing::OutgoingEntry;
 use super::parsed_entry::ParsedEntry;
 use super::ring::Ring;
-use super::run_visibility::{RunVisibility, Viewers, VisibilityCache};
+use super::run_visibility::{RunVisibility, Viewers};
+use super::visibility_cache::VisibilityCache;
 use crate::clock::SharedClock;
 use crate::store::cursor::LogPlace;
 use crate::store::{self, CommitFollower, Commits, LogPage, Resume, Store};
@@ -233,7 +234,7 @@ impl CommitFollower for Tail {
             let entry = ParsedEntry::new(entry);
             // Learns from the whole page first: whoever may decide a run's first review may see the start of that run
             // too.
-            if_readable(self.shared.visibility.learn(&entry).await)?;
+            self.shared.visibility.learn(&entry);
             parsed.push(entry);
         }
         let published = self.shared.publish(parsed).await?;

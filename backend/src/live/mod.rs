@@ -26,6 +26,7 @@ mod snapshot;
 mod tests;
 mod topics;
 mod upgrade;
+mod visibility_cache;
 
 pub use authenticate::Authenticate;
 pub use hub::{Hub, HubHandle, HubOptions, Listening, Observe};
@@ -40,7 +41,7 @@ pub(crate) async fn lets_see(
     principal: &shared::access::Principal,
 ) -> bool {
     let parsed = parsed_entry::ParsedEntry::new(entry.clone());
-    let viewers = run_visibility::VisibilityCache::new(store.clone()).viewers(&parsed).await.expect("reads");
+    let viewers = visibility_cache::VisibilityCache::new(store.clone()).viewers(&parsed).await.expect("reads");
     let place = crate::store::cursor::LogPlace { seq: 1, seen: 1 };
     outgoing::OutgoingEntry::new(parsed, place, viewers).is_seen_by(principal)
 }

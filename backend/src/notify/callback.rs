@@ -1,9 +1,14 @@
-//! Callbacks: once a review without a flow is over, its answer is posted to the program that asked, if it gave a URL.
-//! They are signed like webhooks, with a separate secret. The URL is read from the question, because it may contain a
-//! secret of the receiver: no list and no log contains it.
+//! Callbacks: once a review without a flow is over, its answer is posted to the program that asked, if it gave a URL, and
+//! so is the end of a run to the program that started it. They are signed like webhooks, with a separate secret. The URL
+//! may contain a secret of the receiver: no list and no entry of the log contains it, so it is read when it is needed.
+
+use std::collections::BTreeSet;
 
 use shared::access::{Act, access};
+use shared::id::RunId;
+use shared::log::{AnnouncedSubject, Entry};
 use shared::notification::Occasion;
+use shared::review::Review;
 use shared::time::Timestamp;
 
 use super::failure::{DeliveryFailure, unread};
@@ -12,15 +17,17 @@ use super::settings::NotificationSecrets;
 use super::webhook::{post, url_of};
 use super::{Error, Outlets};
 use crate::standard_webhooks::{SECRET, SigningKeys};
-use crate::store::{self, DeliveryKind, NewDelivery, Store, StoredDelivery, UserRecord};
+use crate::store::{self, DeliveryKind, DeliverySubject, NewDelivery, Store, StoredDelivery, UserRecord};
 
 /// The error if a callback is requested from a server that has no secret for callbacks.
 pub const NO_CALLBACKS: &str =
     "this server has no COUNTERSIGN_CALLBACK_SECRET: set it, or leave this out and read the answer with GET";
+/// The longest callback URL, in bytes.
+const MAX_URL: usize = 2048;
 /// The environment variable of the secret.
 const VARIABLE: &str = "COUNTERSIGN_CALLBACK_SECRET";
 
-/// Posts answers to programs that asked without a flow, signed with these keys.
+/// Posts answers and the ends of runs to the programs that want them, signed with these keys.
 #[derive(Clone)]
 pub(super) struct Callbacks(SigningKeys);
 
@@ -34,39 +41,38 @@ impl Callbacks {
 }
 
 impl Outlets {
-    /// Checks that an answer can be posted to this URL. The error says why not.
+    /// Checks that messages can be posted to this URL. The error says why not.
     pub(super) fn check_callback(&self, url: &str) -> Result<(), String> {
         if self.callbacks.is_none() {
             return Err(NO_CALLBACKS.to_owned());
+        }
+        if url.len() > MAX_URL {
+            return Err(format!("at most {MAX_URL} bytes"));
         }
         let url = url_of(url)?;
         self.clients.of(&url).map(|_| ()).map_err(|refused| refused.to_string())
     }
 
-    /// Plans the callback for a review that is over. `None` if the review belongs to a flow's run, or its question has
-    /// no callback URL.
+    /// Plans the callback for a review or a run that is over. `None` if nobody wants one: a review that belongs to a
+    /// flow's run has none. `runs` are the runs that have one.
     pub(super) async fn to_asker(
         &self,
         notice: &Announcement<'_>,
+        runs: &BTreeSet<RunId>,
         store: &Store,
     ) -> Result<Option<NewDelivery>, store::Error> {
-        let review = notice.review;
-        if notice.occasion != Occasion::Resolved || review.run_id.is_some() {
-            return Ok(None);
-        }
-        let asked = match store.question_of_review(review.id).await {
-            // A question that cannot be read must not block the deliveries of other reviews.
-            Err(store::Error::Stored(error)) => {
-                tracing::error!(review = %review.id, error, "could not read whether an answer has to be posted");
-                return Ok(None);
+        let occasion = notice.announced.occasion;
+        let (wanted, target) = match &notice.announced.about {
+            AnnouncedSubject::Review(review) => {
+                let is_over = occasion == Occasion::Resolved && review.run_id.is_none();
+                (is_over && is_answer_wanted(review, store).await?, &review.requested_by)
             }
-            asked => asked?,
+            AnnouncedSubject::Run(run) => (occasion.ends_run() && runs.contains(&run.id), &run.requested_by),
         };
-        let wanted = asked.is_some_and(|asked| asked.callback_url.is_some());
-        Ok(wanted.then(|| notice.delivery(DeliveryKind::Callback, &review.requested_by, &[])))
+        Ok(wanted.then(|| notice.delivery(DeliveryKind::Callback, target, &[])))
     }
 
-    /// Posts an answer to the URL in the question, if the person who asked may still ask.
+    /// Posts a message to the URL in the question or the launch, if the person who asked or launched may still do so.
     pub(super) async fn call_back(
         &self,
         held: &StoredDelivery,
@@ -78,16 +84,45 @@ impl Outlets {
         // Worth a retry: another server may have the secret, or this one after a restart.
         let missing = || DeliveryFailure::passing(NO_CALLBACKS);
         let Callbacks(keys) = self.callbacks.as_ref().ok_or_else(missing)?;
+        let (act, refused, url) = match held.subject {
+            DeliverySubject::Review(review, _) => {
+                let asked =
+                    store.question_of_review(review).await.map(|asked| asked.and_then(|asked| asked.callback_url));
+                (Act::Ask, "the person who asked may no longer ask", asked)
+            }
+            DeliverySubject::Run(run) => (
+                Act::Launch,
+                "the person who started the run may no longer start runs",
+                store.callback_of_run(run).await,
+            ),
+        };
         let asker = store.user(&held.target).await.map_err(|error| unread(&error))?;
-        let may_ask = |asker: UserRecord| asker.user.active && access(&asker.principal(None), Act::Ask).is_allowed();
-        if !asker.is_some_and(may_ask) {
-            return Err(lasting("the person who asked may no longer ask".to_owned()));
+        let still_may = |asker: UserRecord| asker.user.active && access(&asker.principal(None), act).is_allowed();
+        if !asker.is_some_and(still_may) {
+            return Err(lasting(refused.to_owned()));
         }
-        let asked = store.question_of_review(held.review).await.map_err(|error| unread(&error))?;
-        let url = asked
-            .and_then(|asked| asked.callback_url)
-            .ok_or_else(|| lasting("no callback was requested".to_owned()))?;
+        let url =
+            url.map_err(|error| unread(&error))?.ok_or_else(|| lasting("no callback was requested".to_owned()))?;
         let url = url_of(&url).map_err(lasting)?;
         post(&self.clients, &url, keys, held.id, now, body).await
+    }
+}
+
+/// Returns those runs that end in these entries and have a callback.
+pub(super) async fn runs_to_call_back(entries: &[Entry], store: &Store) -> Result<BTreeSet<RunId>, store::Error> {
+    let ends = |entry: &&Entry| entry.event.kind.occasion().is_some_and(Occasion::ends_run);
+    let ended: Vec<RunId> = entries.iter().filter(ends).filter_map(|entry| entry.event.run_id).collect();
+    store.called_back_among(&ended).await
+}
+
+/// Whether the answer to a question without a flow is posted.
+async fn is_answer_wanted(review: &Review, store: &Store) -> Result<bool, store::Error> {
+    match store.question_of_review(review.id).await {
+        // A question that cannot be read must not block the deliveries of other reviews.
+        Err(store::Error::Stored(error)) => {
+            tracing::error!(review = %review.id, error, "could not read whether an answer has to be posted");
+            Ok(false)
+        }
+        asked => Ok(asked?.is_some_and(|asked| asked.callback_url.is_some())),
     }
 }

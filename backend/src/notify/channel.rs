@@ -1,10 +1,11 @@
-//! Messages in a chat channel, if a flow asks the people there to decide. Each time the channel is asked, it gets one
-//! message, with the same buttons that people get. The message is updated when others are asked instead, and when the
-//! review is over.
+//! Messages in chat channels: in one in which a flow asks the people there to decide, and in those that the settings give
+//! reviews, whoever asks for them. A channel gets one message each time a flow asks there, and otherwise one about each
+//! review that is new to it, with the same buttons that people get. The message is updated when others are asked instead,
+//! and when the review is over.
 
 use serde_json::json;
 use shared::decision::Via;
-use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
+use shared::log::{Announced, AnnouncedSubject, Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
 use shared::notification::Occasion;
 use shared::review::Review;
 
@@ -13,11 +14,22 @@ use super::failure::{DeliveryFailure, unread};
 use super::plan::{Announcement, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack::{self, ShownReview};
-use crate::store::{self, DeliveryKind, DeliveryOutcome, NewDelivery, Store, StoredDelivery};
+use crate::store::{self, DeliveryKind, DeliveryOutcome, DeliverySubject, NewDelivery, Store, StoredDelivery};
 
 impl Outlets {
-    /// Plans the deliveries to channels that follow from an entry of the log.
-    pub(super) async fn to_channel(
+    /// Plans the deliveries to the channels of the settings.
+    pub(super) fn to_channels(&self, notice: &Announcement<'_>) -> Vec<NewDelivery> {
+        let Announced { occasion: Occasion::Requested, about: AnnouncedSubject::Review(review), .. } = notice.announced
+        else {
+            return Vec::new();
+        };
+        let Some(slack) = self.slack.as_ref().filter(|_| review.is_pending()) else { return Vec::new() };
+        let channels = notice.wanted_by(&slack.channels, |channel, about| channel.passes(about));
+        channels.into_iter().map(|channel| notice.delivery(DeliveryKind::SlackChannel, channel, &[])).collect()
+    }
+
+    /// Plans the deliveries to the channel in which a flow asks, if an entry of the log says so.
+    pub(super) async fn to_asked_channel(
         &self,
         entry: &Entry,
         before: &Cursor,
@@ -26,30 +38,52 @@ impl Outlets {
         let Some((review, asked_before)) = self.slack.as_ref().and_then(|_| asked_review(entry)) else {
             return Ok(Vec::new());
         };
-        let mut deliveries = Vec::new();
-        if asked_before {
-            let messages = store.messages(review.id, DeliveryKind::SlackChannel).await?;
-            deliveries.extend(messages.iter().map(|message| update(message, PASSED_ON, entry.event.at)));
-        }
-        if let Some(channel) = channel_of(&review) {
-            let notice = Announcement { entry, before, occasion: Occasion::Requested, review: &review, only: None };
-            deliveries.push(notice.delivery(DeliveryKind::SlackChannel, channel, &[]));
+        let messages =
+            if asked_before { store.messages(review.id, DeliveryKind::SlackChannel).await? } else { Vec::new() };
+        let outdated = messages.iter().filter(|message| !self.gets_anyway(&review, &message.target));
+        let mut deliveries: Vec<_> = outdated.map(|message| update(message, PASSED_ON, entry.event.at)).collect();
+        // A channel of the settings gets a review when it is requested.
+        let has_message = |channel: &str| {
+            let was_sent = !asked_before || messages.iter().any(|message| message.target == channel);
+            was_sent && self.gets_anyway(&review, channel)
+        };
+        let channel = channel_of(&review).filter(|channel| !has_message(channel)).map(str::to_owned);
+        if let Some(channel) = channel {
+            let about = AnnouncedSubject::Review(Box::new(review));
+            let announced = Announced { occasion: Occasion::Requested, about, only: None };
+            let notice = Announcement { entry, before, announced: &announced };
+            deliveries.push(notice.delivery(DeliveryKind::SlackChannel, &channel, &[]));
         }
         Ok(deliveries)
+    }
+
+    /// Whether a review waits for people in this channel.
+    pub(super) fn is_asked_in(&self, review: &Review, channel: &str) -> bool {
+        review.is_pending() && (channel_of(review) == Some(channel) || self.gets_anyway(review, channel))
+    }
+
+    /// Whether the settings give a review to this channel, whoever is asked.
+    fn gets_anyway(&self, review: &Review, channel: &str) -> bool {
+        let filter = self.slack.as_ref().and_then(|slack| slack.channels.get(channel));
+        filter.is_some_and(|filter| filter.passes_review(review))
     }
 }
 
 impl Sender {
     /// Posts a review to the channel, unless the channel is no longer asked.
     pub(super) async fn to_channel(&self, held: &StoredDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
-        let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
-        let Some(review) = review.filter(|review| is_asked(review, &held.target)) else {
+        let DeliverySubject::Review(id, _) = held.subject else {
+            return Ok(DeliveryOutcome::Dropped("a channel gets reviews only"));
+        };
+        let review = self.store.review(id).await.map_err(|error| unread(&error))?;
+        let Some(review) = review.filter(|review| self.outlets.is_asked_in(review, &held.target)) else {
             return Ok(DeliveryOutcome::Dropped("no one is asked there any longer"));
         };
         let missing = || DeliveryFailure::lasting("Slack is not set up in this server's settings");
         let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
-        let message = slack::open(Occasion::Requested, &review, &self.outlets.link(held.review), self.clock.now());
-        let with_reactions = reactions_decide(&review).then(|| message.with_reactions(&review)).flatten();
+        let message = slack::open(Occasion::Requested, &review, &self.outlets.link(held.subject), self.clock.now());
+        let decides = reactions_decide(&review, &held.target);
+        let with_reactions = decides.then(|| message.with_reactions(&review)).flatten();
         let shown = with_reactions.is_some().then(|| json!(ShownReview::of(&review)).to_string());
         let message = with_reactions.unwrap_or(message);
         let posted = slack.post(&self.outlets.clients, &held.target, held.id, &message).await?;
@@ -59,14 +93,9 @@ impl Sender {
     }
 }
 
-/// Whether the asked channel lets reactions decide.
-pub(super) fn reactions_decide(review: &Review) -> bool {
-    review.asked.as_ref().is_some_and(|asked| asked.reactions)
-}
-
-/// Whether a review waits for people in this channel.
-pub(super) fn is_asked(review: &Review, channel: &str) -> bool {
-    review.is_pending() && channel_of(review) == Some(channel)
+/// Whether a flow asks in this channel and lets reactions decide there.
+pub(super) fn reactions_decide(review: &Review, channel: &str) -> bool {
+    channel_of(review) == Some(channel) && review.asked.as_ref().is_some_and(|asked| asked.reactions)
 }
 
 fn channel_of(review: &Review) -> Option<&str> {

@@ -9,15 +9,17 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use shared::id::DeliveryId;
+use shared::log::AnnouncedSubject;
 use shared::notification::Occasion;
 use shared::review::Review;
+use shared::run::RunSummary;
 use shared::time::Timestamp;
 
 use super::comments::NewComments;
 use super::failure::DeliveryFailure;
-use super::message;
+use super::message::Quotation;
 use super::settings::{Encryption, NotificationSecrets, SmtpSettings};
-use super::{Error, TIMEOUT};
+use super::{Error, TIMEOUT, message, run_message};
 
 /// The longest excerpt of a prompt or a comment in a mail, in characters.
 const MAX_EXCERPT: usize = 1500;
@@ -36,13 +38,25 @@ pub(super) struct Mailer {
     from: Mailbox,
 }
 
-/// A review as a mail mentions it.
+/// A review or a run as a mail mentions it.
 pub(super) struct MailItem<'a> {
-    pub occasion: Option<Occasion>,
-    pub review: &'a Review,
+    pub occasion: Occasion,
+    pub about: &'a AnnouncedSubject,
     /// The comments of which the mail tells, if any.
     pub comments: Option<NewComments<'a>>,
     pub link: String,
+}
+
+impl MailItem<'_> {
+    /// What happened or is to be done, and to what, in one line.
+    pub fn headline(&self) -> String {
+        match self.about {
+            AnnouncedSubject::Review(review) => {
+                format!("{}: {}", message::verb(Some(self.occasion), review), message::title(review))
+            }
+            AnnouncedSubject::Run(run) => run_message::headline(self.occasion, run),
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -113,40 +127,59 @@ pub fn is_address(text: &str) -> bool {
     text.parse::<Mailbox>().is_ok()
 }
 
-/// Composes a mail about one review, or a list of several.
+/// Composes a mail about one review or run, or a list of several.
 pub(super) fn mail(items: &[MailItem<'_>], url: &str, now: Timestamp) -> Mail {
     let footer = format!("\n--\nYou get this message because of your notification settings: {url}\n");
     if let [item] = items {
-        let review = item.review;
-        let subject = format!("{}: {}", message::verb(item.occasion, review), message::title(review));
-        let mut text = format!("{subject}\n{}\n", message::origin(review));
-        if item.occasion == Some(Occasion::Resolved) {
-            text.extend([format!("\n{}\n\n{}\n", message::outcome(review), item.link)]);
-        } else {
-            text.extend(message::time_left(review, now).map(|left| format!("{left}\n")));
-            let (what, quoted) = match &item.comments {
-                Some(comments) => {
-                    (format!("Read and answer: {}\n\n{}", item.link, comments.line()), &comments.newest.text)
-                }
-                None => (format!("Look at it, and decide: {}\n", item.link), &review.prompt),
-            };
-            // The link comes first: what follows is not ours.
-            let quotation = message::quoted(quoted, MAX_EXCERPT);
-            text.extend([format!("\n{what}\n{}\n", quotation.text)]);
-            text.extend(quotation.left_out.map(|left_out| format!("\n{left_out}\n")));
-        }
-        return Mail { subject, text: text + &footer };
+        let subject = item.headline();
+        let text = match item.about {
+            AnnouncedSubject::Review(review) => of_review(item, review, now),
+            AnnouncedSubject::Run(run) => of_run(item, run),
+        };
+        return Mail { text: format!("{subject}\n{text}{footer}"), subject };
     }
-    let subject = format!("{} reviews", items.len());
+    let subject = message::several(items.iter().map(|item| item.about));
     let mut text = format!("{subject}:\n");
     for item in items.iter().take(MAX_LISTED) {
-        let verb = message::verb(item.occasion, item.review);
-        text.extend([format!("\n{verb}: {}\n{}\n", message::title(item.review), item.link)]);
+        text.extend([format!("\n{}\n{}\n", item.headline(), item.link)]);
     }
     if items.len() > MAX_LISTED {
         text.extend([format!("\nand {} more: {url}/inbox\n", items.len() - MAX_LISTED)]);
     }
     Mail { subject, text: text + &footer }
+}
+
+/// The text about a review, below the headline. The link comes first: what follows is not ours.
+fn of_review(item: &MailItem<'_>, review: &Review, now: Timestamp) -> String {
+    let mut text = format!("{}\n", message::origin(review));
+    if item.occasion == Occasion::Resolved {
+        text.extend([format!("\n{}\n\n{}\n", message::outcome(review), item.link)]);
+        return text;
+    }
+    text.extend(message::time_left(review, now).map(|left| format!("{left}\n")));
+    let (what, foreign) = match &item.comments {
+        Some(comments) => (format!("Read and answer: {}\n\n{}", item.link, comments.line()), &comments.newest.text),
+        None => (format!("Look at it, and decide: {}\n", item.link), &review.prompt),
+    };
+    text.extend([format!("\n{what}\n")]);
+    text.extend(quotation(&message::quoted(foreign, MAX_EXCERPT)));
+    text
+}
+
+/// The text about a run, below the headline.
+fn of_run(item: &MailItem<'_>, run: &RunSummary) -> String {
+    let mut text = format!("{}\n\nLook at it: {}\n", run_message::origin(run), item.link);
+    if let Some((place, error)) = run_message::error(run) {
+        text.extend([format!("\n{place}\n")]);
+        text.extend(quotation(&error));
+    }
+    text
+}
+
+/// The lines of a quotation.
+fn quotation(quotation: &Quotation) -> [String; 2] {
+    let left_out = quotation.left_out.as_ref().map(|left_out| format!("\n{left_out}\n")).unwrap_or_default();
+    [format!("{}\n", quotation.text), left_out]
 }
 
 #[cfg(test)]
@@ -165,9 +198,9 @@ mod tests {
             "requested_by": "mia", "created_at": "2026-11-20T10:00:00Z",
         }))
         .unwrap();
-        let item =
-            MailItem { occasion: Some(Occasion::Requested), review: &review, comments: None, link: LINK.to_owned() };
-        mail(&[item], "https://desk.test", review.created_at).text
+        let (now, about) = (review.created_at, AnnouncedSubject::Review(Box::new(review)));
+        let item = MailItem { occasion: Occasion::Requested, about: &about, comments: None, link: LINK.to_owned() };
+        mail(&[item], "https://desk.test", now).text
     }
 
     #[test]

@@ -5,13 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::log::{Cursor, Entry};
+use shared::log::{AnnouncedSubject, Cursor};
 use shared::notification::{Channel, Occasion};
 use tokio::sync::watch;
 
 use super::Outlets;
+use super::callback::runs_to_call_back;
+use super::people::People;
 use super::plan::{self, Announcement, OVER, update};
-use super::recipients::{self, Recipient};
+use super::recipients;
 use crate::clock::SharedClock;
 use crate::store::{self, CommitFollower, DeliveryKind, LogPage, NewDelivery, Resume, Store};
 
@@ -34,6 +36,7 @@ pub(super) struct Feeder {
     store: Store,
     clock: SharedClock,
     outlets: Arc<Outlets>,
+    people: People,
     /// Signalled whenever deliveries were added.
     added: watch::Sender<()>,
     /// The cursor as it is stored.
@@ -50,6 +53,8 @@ pub(super) struct Feeder {
 impl CommitFollower for Feeder {
     type Error = store::Error;
     const TROUBLE: &'static str = "could not create notifications from the log";
+    /// The deliveries of several commits are stored together.
+    const GATHER: Duration = Duration::from_millis(50);
 
     async fn advance(&mut self) -> Result<Resume, store::Error> {
         if self.is_elsewhere {
@@ -73,15 +78,20 @@ impl CommitFollower for Feeder {
             self.saved_at = uptime;
         }
         self.unsaved += entries.len();
-        let people = self.people(&entries).await?;
+        let people = self.people.concerned(&entries, &self.store, &self.outlets, self.clock.now()).await?;
+        let called_back = runs_to_call_back(&entries, &self.store).await?;
         for entry in &entries {
-            let may_be_wanted = !people.is_empty() || self.outlets.may_want(entry);
-            if let Some((occasion, review, only)) = may_be_wanted.then(|| entry.event.announces()).flatten() {
-                let notice = Announcement { entry, before: &before, occasion, review: &review, only: only.as_deref() };
+            let is_called_back = entry.event.run_id.is_some_and(|run| called_back.contains(&run));
+            let may_be_wanted = is_called_back || !people.is_empty() || self.outlets.may_want(entry);
+            if let Some(announced) = may_be_wanted.then(|| entry.event.announces()).flatten() {
+                let notice = Announcement { entry, before: &before, announced: &announced };
                 deliveries.extend(plan::to_programs(&notice, &self.outlets));
-                deliveries.extend(self.outlets.to_asker(&notice, &self.store).await?);
+                deliveries.extend(self.outlets.to_asker(&notice, &called_back, &self.store).await?);
                 deliveries.extend(recipients::plan(&notice, &people, &self.outlets));
-                if occasion == Occasion::Resolved && self.outlets.slack.is_some() {
+                deliveries.extend(self.outlets.to_channels(&notice));
+                if let (Occasion::Resolved, AnnouncedSubject::Review(review)) = (announced.occasion, &announced.about)
+                    && self.outlets.slack.is_some()
+                {
                     for kind in [DeliveryKind::Person(Channel::Slack), DeliveryKind::SlackChannel] {
                         let messages = self.store.messages(review.id, kind).await?;
                         let updates = messages.iter().map(|message| update(message, OVER, entry.event.at));
@@ -89,7 +99,7 @@ impl CommitFollower for Feeder {
                     }
                 }
             }
-            deliveries.extend(self.outlets.to_channel(entry, &before, &self.store).await?);
+            deliveries.extend(self.outlets.to_asked_channel(entry, &before, &self.store).await?);
             before = entry.cursor.clone();
             if deliveries.len() >= AT_ONCE && !self.store_up_to(&entry.cursor, std::mem::take(&mut deliveries)).await? {
                 return Ok(self.leave());
@@ -116,7 +126,8 @@ impl Feeder {
     ) -> Result<Self, store::Error> {
         let (saved, saved_at) = (place(&store).await?, clock.uptime());
         let read = saved.clone();
-        Ok(Self { store, clock, outlets, added, saved, read, unsaved: 0, saved_at, is_elsewhere: false })
+        let people = People::default();
+        Ok(Self { store, clock, outlets, people, added, saved, read, unsaved: 0, saved_at, is_elsewhere: false })
     }
 
     /// Stores deliveries, and the cursor up to which they are complete. Returns `false`, and stores nothing, if another
@@ -144,29 +155,11 @@ impl Feeder {
         Resume::After(ELSEWHERE)
     }
 
-    /// Everyone who has rules, their own or those of the settings. Empty if no entry is an occasion for that.
-    async fn people(&self, entries: &[Entry]) -> Result<Vec<Recipient>, store::Error> {
-        if self.outlets.channels().is_empty() {
-            return Ok(Vec::new());
-        }
-        let has_occasion = |entry: &Entry| entry.event.kind.occasion().is_some() || entry.event.announces().is_some();
-        if !entries.iter().any(has_occasion) {
-            return Ok(Vec::new());
-        }
-        let mut people = Vec::new();
-        for (record, choice) in self.store.notified(!self.outlets.default_rules.is_empty()).await? {
-            let choice = self.outlets.with_defaults(choice);
-            if !choice.applied().is_empty() {
-                people.push(Recipient::of(&self.store, record, choice).await?);
-            }
-        }
-        Ok(people)
-    }
-
     async fn restart(&mut self) -> Result<(), store::Error> {
         self.saved = place(&self.store).await?;
         self.read = self.saved.clone();
         self.unsaved = 0;
+        self.people.forget();
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 
 use shared::definition::OnTimeout;
 use shared::invisible_characters::replaced;
+use shared::log::AnnouncedSubject;
 use shared::notification::Occasion;
 use shared::review::{Review, ReviewKind, ReviewStatus};
 use shared::time::Timestamp;
@@ -102,6 +103,19 @@ pub(super) fn verb(occasion: Option<Occasion>, review: &Review) -> &'static str 
         Some(Occasion::Commented) => "Comment",
         _ => "To review",
     }
+}
+
+/// What a message is about, as a list of several names it.
+pub(super) fn several<'a>(all: impl IntoIterator<Item = &'a AnnouncedSubject>) -> String {
+    let is_run = |about: &&AnnouncedSubject| matches!(about, AnnouncedSubject::Run(_));
+    let (runs, reviews): (Vec<_>, Vec<_>) = all.into_iter().partition(is_run);
+    let counted = |count: usize, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        more => Some(format!("{more} {one}s")),
+    };
+    let parts = [counted(reviews.len(), "review"), counted(runs.len(), "run")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
 /// Where a review comes from, and how much is at stake.

@@ -1,5 +1,6 @@
 //! Notifies people and programs outside the console: that a review needs them, that time is nearly up, what others say
-//! about it, and how it ended. Owns the channels, the choice of recipients, and sending with its retries.
+//! about it, how it ended, and what becomes of runs. Owns the channels, the choice of recipients, and sending with its
+//! retries.
 //!
 //! Nothing here is on the path of a commit. A feeder reads the log and makes deliveries of its entries, and a sender
 //! sends them; after a crash both continue where they were. If no channel is set up, neither runs, and nothing leaves
@@ -13,9 +14,12 @@ mod comments;
 mod email;
 mod failure;
 mod feed;
+mod filter;
 mod message;
+mod people;
 mod plan;
 mod recipients;
+mod run_message;
 mod send;
 mod sender;
 mod service;
@@ -30,7 +34,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::id::ReviewId;
 use shared::log::Entry;
 use shared::notification::{Channel, Notifications, Rule};
 use tokio::sync::watch;
@@ -39,15 +42,15 @@ pub use callback::NO_CALLBACKS;
 pub use email::is_address;
 pub use service::{InteractionReply, NotificationService, Untested};
 pub use settings::{
-    DefaultNotifications, Encryption, NotificationSecrets, NotificationSettings, RuleMistake, SlackSettings,
-    SmtpSettings, WebhookSettings, rule_mistakes,
+    DefaultNotifications, Encryption, NotificationSecrets, NotificationSettings, RuleMistake, SlackChannelSettings,
+    SlackSettings, SmtpSettings, WebhookSettings, rule_mistakes,
 };
 pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent, is_slack_user_id};
 
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::ssrf::Clients;
-use crate::store::{self, DeliveryLane, Store};
+use crate::store::{self, DeliveryLane, DeliverySubject, Store};
 use callback::Callbacks;
 use email::Mailer;
 use feed::Feeder;
@@ -122,7 +125,7 @@ impl Outlets {
             clients: Clients::new(&settings.allowed_hosts)?,
             webhooks: webhooks.collect::<Result<_, Error>>()?,
             callbacks: Callbacks::new(secrets)?,
-            slack: settings.slack.map(|slack| Slack::new(&slack, secrets)).transpose()?,
+            slack: settings.slack.map(|slack| Slack::new(slack, secrets)).transpose()?,
             mailer: settings.smtp.map(|smtp| Mailer::new(&smtp, secrets)).transpose()?,
             default_rules: Vec::new(),
             url,
@@ -147,19 +150,22 @@ impl Outlets {
         Notifications { available, default_rules, ..choice.unwrap_or_default() }
     }
 
-    /// Whether programs, or a channel in Slack, may be notified of an entry. Its review need not be read otherwise.
+    /// Whether programs, or a channel in Slack, may be notified of an entry. Its review or run need not be read otherwise.
     fn may_want(&self, entry: &Entry) -> bool {
         // Only questions without a run are answered by a callback, perhaps by another server that has the secret.
         let may_be_answered = entry.event.run_id.is_none();
         !self.webhooks.is_empty() || self.slack.is_some() || may_be_answered
     }
 
-    fn link(&self, review: ReviewId) -> String {
-        format!("{}/reviews/{review}", self.url)
+    fn link(&self, to: DeliverySubject) -> String {
+        match to {
+            DeliverySubject::Review(review, _) => format!("{}/reviews/{review}", self.url),
+            DeliverySubject::Run(run) => format!("{}/runs/{run}", self.url),
+        }
     }
 }
 
-/// Notifies people and programs of reviews.
+/// Notifies people and programs of reviews and runs.
 pub struct Notifier;
 
 impl Notifier {

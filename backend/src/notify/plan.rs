@@ -1,15 +1,16 @@
 //! Makes deliveries of log entries. Pure: the same entry gives the same deliveries, with the same ids.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize as _;
 use shared::JsonMap;
-use shared::id::Username;
-use shared::log::{Cursor, Entry, ReviewChange};
+use shared::log::{Announced, AnnouncedSubject, Cursor, Entry, ReviewChange};
 use shared::notification::Occasion;
 use shared::review::{Assignee, Reassignment, Review};
 use shared::time::Timestamp;
 
 use super::Outlets;
-use crate::store::{DeliveryEvent, DeliveryKind, NewDelivery, StoredDelivery};
+use crate::store::{DeliveryEvent, DeliveryKind, DeliverySubject, NewDelivery, StoredDelivery};
 
 /// An entry of the log of which someone may be notified.
 pub(super) struct Announcement<'a> {
@@ -17,18 +18,14 @@ pub(super) struct Announcement<'a> {
     pub entry: &'a Entry,
     /// The cursor just before the entry.
     pub before: &'a Cursor,
-    /// The occasion for the notification.
-    pub occasion: Occasion,
-    /// The review in the entry.
-    pub review: &'a Review,
-    /// The only people to notify, if the review was delegated or given back to them. `None` notifies everyone concerned.
-    pub only: Option<&'a [Username]>,
+    /// The occasion, the review or the run, and whom to notify.
+    pub announced: &'a Announced,
 }
 
 impl Announcement<'_> {
     /// Makes a delivery of the entry. Its id is derived from the entry, the kind, the target, the occasion and `parts`.
     pub fn delivery(&self, kind: DeliveryKind, target: &str, parts: &[&str]) -> NewDelivery {
-        let event = DeliveryEvent::Announce(self.occasion);
+        let event = DeliveryEvent::Announce(self.announced.occasion);
         let mut all = vec![self.entry.cursor.0.as_str(), kind.as_str(), target, event.as_str()];
         all.extend(parts);
         NewDelivery {
@@ -36,13 +33,49 @@ impl Announcement<'_> {
             kind,
             target: target.to_owned(),
             event,
-            review: self.review.id,
-            run: self.review.run_id,
+            subject: subject_of(&self.announced.about),
             place: self.before.clone(),
             receipt: None,
             due_at: self.entry.event.at,
         }
     }
+
+    /// Returns the names of the receivers in the settings that want to be notified of the entry. Of the changes of a
+    /// review, they are notified only of comments, and if an escalation or a reassignment gives the review to a role of
+    /// theirs.
+    pub fn wanted_by<'s, R>(
+        &self,
+        receivers: &'s BTreeMap<String, R>,
+        wants: impl Fn(&R, &AnnouncedSubject) -> bool,
+    ) -> Vec<&'s str> {
+        let (event, Announced { occasion, about, .. }) = (&self.entry.event, self.announced);
+        let is_first = event.kind.occasion().is_some() || *occasion == Occasion::Commented;
+        let before = match about {
+            AnnouncedSubject::Review(review) if !is_first => before_new_role(review, &event.data),
+            _ => None,
+        };
+        if !is_first && before.is_none() {
+            return Vec::new();
+        }
+        let before = before.map(|review| AnnouncedSubject::Review(Box::new(review)));
+        let wanting = receivers.iter().filter(|&(_, receiver)| {
+            wants(receiver, about) && !before.as_ref().is_some_and(|before| wants(receiver, before))
+        });
+        wanting.map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+/// The ids of what is announced.
+pub(super) fn subject_of(about: &AnnouncedSubject) -> DeliverySubject {
+    match about {
+        AnnouncedSubject::Review(review) => of_review(review),
+        AnnouncedSubject::Run(run) => DeliverySubject::Run(run.id),
+    }
+}
+
+/// The ids of a review.
+pub(super) fn of_review(review: &Review) -> DeliverySubject {
+    DeliverySubject::Review(review.id, review.run_id)
 }
 
 /// Makes the delivery that changes a message. Its id is derived from the message and `since`, so each message is
@@ -54,8 +87,7 @@ pub(super) fn update(message: &StoredDelivery, since: &str, now: Timestamp) -> N
         kind: message.kind,
         target: message.target.clone(),
         event,
-        review: message.review,
-        run: message.run,
+        subject: message.subject,
         place: message.place.clone(),
         receipt: message.receipt.clone(),
         due_at: now,
@@ -67,20 +99,11 @@ pub(super) const OVER: &str = "over";
 /// Reason for an update: others are asked now.
 pub(super) const PASSED_ON: &str = "passed_on";
 
-/// Makes the deliveries to programs. Those with a filter of roles also want reviews that an escalation or a reassignment
-/// makes theirs.
+/// Makes the deliveries to programs.
 pub(super) fn to_programs(notice: &Announcement<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
-    let event = &notice.entry.event;
-    let is_first = event.kind.occasion().is_some() || notice.occasion == Occasion::Commented;
-    let before = if is_first { None } else { before_new_role(notice.review, &event.data) };
-    if !is_first && before.is_none() {
-        return Vec::new();
-    }
-    let wanted = outlets.webhooks.iter().filter(|(_, webhook)| {
-        let wants = |review| webhook.wants(notice.occasion, review);
-        wants(notice.review) && !before.as_ref().is_some_and(wants)
-    });
-    wanted.map(|(name, _)| notice.delivery(DeliveryKind::Webhook, name, &[])).collect()
+    let occasion = notice.announced.occasion;
+    let names = notice.wanted_by(&outlets.webhooks, |webhook, about| webhook.wants(occasion, about));
+    names.into_iter().map(|name| notice.delivery(DeliveryKind::Webhook, name, &[])).collect()
 }
 
 /// Returns the review as it was before a change of it gave it to another role; `None` for other changes.

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use shared::access::Principal;
-use shared::id::{DeliveryId, ReviewId};
+use shared::definition::Severity;
+use shared::id::DeliveryId;
+use shared::log::{Announced, AnnouncedSubject};
 use shared::notification::{Channel, Notifications, Occasion};
 use shared::review::Review;
+use shared::run::RunStatus;
+use shared::time::Timestamp;
 
 use super::Outlets;
-use super::channel::is_asked;
 use super::comments::{NewComments, has_answered};
 use super::email::{MailItem, mail};
 use super::failure::{DeliveryFailure, unread};
@@ -17,7 +20,7 @@ use super::plan::{Announcement, OVER, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack;
 use crate::store::{
-    self, DeliveryEvent, DeliveryKind, DeliveryOutcome, NewDelivery, Store, StoredDelivery, UserRecord,
+    self, DeliveryEvent, DeliveryKind, DeliveryOutcome, DeliverySubject, NewDelivery, Store, StoredDelivery, UserRecord,
 };
 
 /// The largest number of messages that a person gets on a channel in [`WINDOW`]; further ones wait, and are sent as
@@ -35,33 +38,43 @@ pub(super) struct Recipient {
     choice: Notifications,
     /// The person with their current rights.
     principal: Principal,
+    /// The time at which these rights change by themselves, because a deputyship begins or ends.
+    changes_at: Option<Timestamp>,
 }
 
 impl Recipient {
     /// Reads for whom the person stands in, if they are a deputy.
     pub async fn of(store: &Store, record: UserRecord, choice: Notifications) -> Result<Self, store::Error> {
         let mut principal = record.principal(None);
+        let mut changes_at = None;
         if !record.deputyships.is_empty() {
-            principal.stands_for = store.standing(&record).await?.stands_for;
+            let standing = store.standing(&record).await?;
+            (principal.stands_for, changes_at) = (standing.stands_for, standing.until);
         }
-        Ok(Self { record, choice, principal })
+        Ok(Self { record, choice, principal, changes_at })
+    }
+
+    /// Returns the time at which the person's rights change by themselves; `None` if no deputyship begins or ends.
+    pub fn changes_at(&self) -> Option<Timestamp> {
+        self.changes_at
     }
 }
 
 pub(super) fn plan(notice: &Announcement<'_>, people: &[Recipient], outlets: &Outlets) -> Vec<NewDelivery> {
     let channels = outlets.channels();
+    let Announced { occasion, about, only } = notice.announced;
     let mut deliveries: Vec<NewDelivery> = Vec::new();
-    for Recipient { record, choice, principal } in people {
-        if notice.only.is_some_and(|only| !only.contains(&principal.username)) {
+    for Recipient { record, choice, principal, .. } in people {
+        if only.as_ref().is_some_and(|only| !only.contains(&principal.username)) {
             continue;
         }
         for rule in choice.applied() {
-            let wanted = rule.events.contains(&notice.occasion)
-                && (rule.severities.is_empty() || rule.severities.contains(&notice.review.stakes.severity))
+            let wanted = rule.events.contains(occasion)
+                && has_severity(about, &rule.severities)
                 && channels.contains(&rule.channel)
                 && address(rule.channel, record, choice).is_some()
                 && !notice.entry.event.is_done_by(&principal.username);
-            if !wanted || !concerns(principal, notice.occasion, notice.review) {
+            if !wanted || !concerns(principal, *occasion, about) {
                 continue;
             }
             let after = rule.after.map(|span| span.0).unwrap_or_default();
@@ -78,9 +91,24 @@ pub(super) fn plan(notice: &Announcement<'_>, people: &[Recipient], outlets: &Ou
     deliveries
 }
 
-/// Whether a person is notified: of reviews that they may decide and have not voted on, of the end of reviews that they
-/// requested or voted on, and of comments on reviews in which they take part.
-fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool {
+/// Whether this has one of these severities. If there are none, and for runs, which have no severity, there is no limit.
+fn has_severity(about: &AnnouncedSubject, severities: &[Severity]) -> bool {
+    match about {
+        AnnouncedSubject::Review(review) => severities.is_empty() || severities.contains(&review.stakes.severity),
+        AnnouncedSubject::Run(_) => true,
+    }
+}
+
+/// Whether a person is notified: of the runs that they started, of reviews that they may decide and have not voted on, of
+/// the end of reviews that they requested or voted on, and of comments on reviews in which they take part.
+fn concerns(principal: &Principal, occasion: Occasion, about: &AnnouncedSubject) -> bool {
+    match about {
+        AnnouncedSubject::Review(review) => concerns_review(principal, occasion, review),
+        AnnouncedSubject::Run(run) => shared::log::has_started(principal, run),
+    }
+}
+
+fn concerns_review(principal: &Principal, occasion: Occasion, review: &Review) -> bool {
     match occasion {
         Occasion::Requested | Occasion::Expiring => shared::log::is_asked(principal, review),
         Occasion::Resolved => {
@@ -88,6 +116,7 @@ fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool 
             voted || review.requested_by == principal.username
         }
         Occasion::Commented => shared::log::takes_part(principal, review),
+        Occasion::RunWaiting | Occasion::RunCompleted | Occasion::RunFailed | Occasion::RunCancelled => false,
     }
 }
 
@@ -100,7 +129,7 @@ pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notificati
 }
 
 /// Groups deliveries that go in one message: mails to one person, and chat messages to one person about the same event
-/// of one review, or about everything if they are many. An update of a message always stands alone, and so does a
+/// of one review or run, or about everything if they are many. An update of a message always stands alone, and so does a
 /// delivery that failed often, since the others may have failed because of it.
 pub(super) fn together(claimed: Vec<StoredDelivery>) -> Vec<Vec<StoredDelivery>> {
     let mut groups: BTreeMap<(DeliveryKind, String), Vec<StoredDelivery>> = BTreeMap::new();
@@ -112,24 +141,24 @@ pub(super) fn together(claimed: Vec<StoredDelivery>) -> Vec<Vec<StoredDelivery>>
     groups.into_values().flat_map(messages).collect()
 }
 
-/// Splits a group of chat messages by review and event if there are few of them.
+/// Splits a group of chat messages by review or run, and event, if there are few of them.
 fn messages(group: Vec<StoredDelivery>) -> Vec<Vec<StoredDelivery>> {
     if group.iter().any(|held| held.kind != DeliveryKind::Person(Channel::Slack)) {
         return vec![group];
     }
-    let mut messages: BTreeMap<(ReviewId, DeliveryEvent), Vec<StoredDelivery>> = BTreeMap::new();
+    let mut messages: BTreeMap<(DeliverySubject, DeliveryEvent), Vec<StoredDelivery>> = BTreeMap::new();
     for held in &group {
-        messages.entry((held.review, held.event)).or_default().push(held.clone());
+        messages.entry((held.subject, held.event)).or_default().push(held.clone());
     }
     if messages.len() <= FEW { messages.into_values().collect() } else { vec![group] }
 }
 
-/// What a message to a person says of a review, and the deliveries that it carries out.
+/// What a message to a person says of a review or a run, and the deliveries that it carries out.
 struct Item<'a> {
     lead: &'a StoredDelivery,
     others: Vec<&'a StoredDelivery>,
     occasion: Occasion,
-    review: Review,
+    about: AnnouncedSubject,
 }
 
 impl<'a> Item<'a> {
@@ -138,11 +167,14 @@ impl<'a> Item<'a> {
     }
 
     fn shown<'b>(&'b self, to: &Principal, outlets: &Outlets) -> MailItem<'b> {
-        let Self { occasion, review, .. } = self;
-        let count = self.others.len() + 1;
-        let comments = (*occasion == Occasion::Commented).then_some(count);
-        let comments = comments.and_then(|count| NewComments::for_reader(&to.username, review, count));
-        MailItem { occasion: Some(*occasion), review, comments, link: outlets.link(review.id) }
+        let Self { occasion, about, lead, .. } = self;
+        let comments = match about {
+            AnnouncedSubject::Review(review) if *occasion == Occasion::Commented => {
+                NewComments::for_reader(&to.username, review, self.others.len() + 1)
+            }
+            _ => None,
+        };
+        MailItem { occasion: *occasion, about, comments, link: outlets.link(lead.subject) }
     }
 }
 
@@ -165,10 +197,10 @@ impl Sender {
         for held in group {
             match self.still(&person.principal, held).await? {
                 Err(why) => outcomes.push((held, DeliveryOutcome::Dropped(why))),
-                Ok((occasion, review)) => {
-                    match open.iter_mut().find(|item| item.occasion == occasion && item.review.id == review.id) {
+                Ok((occasion, about)) => {
+                    match open.iter_mut().find(|item| item.occasion == occasion && item.lead.subject == held.subject) {
                         Some(item) => item.others.push(held),
-                        None => open.push(Item { lead: held, others: Vec::new(), occasion, review }),
+                        None => open.push(Item { lead: held, others: Vec::new(), occasion, about }),
                     }
                 }
             }
@@ -214,16 +246,12 @@ impl Sender {
         }
         let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
         let message = match items {
-            [MailItem { comments: Some(comments), review, link, .. }] => slack::comments(comments, review, link),
-            [MailItem { occasion: Some(Occasion::Resolved), review, link, .. }] => slack::over(review, link),
-            [MailItem { occasion, review, link, .. }] => {
-                slack::open(occasion.unwrap_or(Occasion::Requested), review, link, now)
-            }
+            [item] => slack::about(item, now),
             several => slack::digest(several, &self.outlets.url),
         };
         let posted = slack.post(&self.outlets.clients, to, id, &message).await?;
-        // A message about comments or several reviews is not changed later.
-        let may_change = matches!(items, [MailItem { comments: None, .. }]);
+        // A message about comments, a run or several of them is not changed later.
+        let may_change = matches!(items, [MailItem { comments: None, about: AnnouncedSubject::Review(_), .. }]);
         Ok(may_change.then(|| serde_json::to_string(&posted.receipt).unwrap_or_default()))
     }
 
@@ -234,12 +262,15 @@ impl Sender {
         let (Some(slack), Some(receipt)) = (&self.outlets.slack, receipt) else {
             return Ok(DeliveryOutcome::Dropped("there is no message to update"));
         };
+        let DeliverySubject::Review(id, _) = held.subject else {
+            return Ok(DeliveryOutcome::Dropped("a message about a run is not updated"));
+        };
         let mut shown = None;
-        while let Some(review) = self.store.review(held.review).await.map_err(|error| unread(&error))? {
+        while let Some(review) = self.store.review(id).await.map_err(|error| unread(&error))? {
             if shown.replace(review.is_pending()) == Some(review.is_pending()) {
                 break;
             }
-            let link = self.outlets.link(held.review);
+            let link = self.outlets.link(held.subject);
             let message =
                 if review.is_pending() { slack::passed_on(&review, &link) } else { slack::over(&review, &link) };
             slack.update(&self.outlets.clients, &receipt, &message).await?;
@@ -249,9 +280,10 @@ impl Sender {
 
     /// Plans an update of a message that was sent while its review was decided or passed on to others.
     pub async fn catch_up(&self, held: &StoredDelivery, receipt: &str) -> Result<(), store::Error> {
-        let Some(review) = self.store.review(held.review).await? else { return Ok(()) };
+        let DeliverySubject::Review(id, _) = held.subject else { return Ok(()) };
+        let Some(review) = self.store.review(id).await? else { return Ok(()) };
         let is_late = match held.kind {
-            DeliveryKind::SlackChannel => !is_asked(&review, &held.target),
+            DeliveryKind::SlackChannel => !self.outlets.is_asked_in(&review, &held.target),
             DeliveryKind::Person(_) => !review.is_pending(),
             // What a program was sent is never changed.
             DeliveryKind::Webhook | DeliveryKind::Callback => false,
@@ -274,26 +306,39 @@ impl Sender {
         Recipient::of(&self.store, record, choice).await.map(Some).map_err(|error| unread(&error))
     }
 
-    /// Returns the occasion and the review of a delivery if it is still useful; otherwise the reason why not.
+    /// Returns the occasion of a delivery, and the review or run as it is now, if it is still useful; otherwise the reason
+    /// why not.
     async fn still(
         &self,
         principal: &Principal,
         held: &StoredDelivery,
-    ) -> Result<Result<(Occasion, Review), &'static str>, DeliveryFailure> {
-        let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
-        let (Some(review), DeliveryEvent::Announce(occasion)) = (review, held.event) else {
-            return Ok(Err("there is no such review"));
+    ) -> Result<Result<(Occasion, AnnouncedSubject), &'static str>, DeliveryFailure> {
+        let DeliveryEvent::Announce(occasion) = held.event else { return Ok(Err("it announces nothing")) };
+        let about = match held.subject {
+            DeliverySubject::Review(review, _) => {
+                let review = self.store.review(review).await.map_err(|error| unread(&error))?;
+                let Some(review) = review else { return Ok(Err("there is no such review")) };
+                if occasion != Occasion::Resolved && !review.is_pending() {
+                    return Ok(Err("it was already decided"));
+                }
+                if occasion == Occasion::Commented && has_answered(&principal.username, &review) {
+                    return Ok(Err("this person has answered"));
+                }
+                AnnouncedSubject::Review(Box::new(review))
+            }
+            DeliverySubject::Run(run) => {
+                let run = self.store.visible_summary(principal, run).await.map_err(|error| unread(&error))?;
+                let Some(run) = run else { return Ok(Err("there is no such run")) };
+                if occasion == Occasion::RunWaiting && run.status != RunStatus::WaitingForHuman {
+                    return Ok(Err("it no longer waits"));
+                }
+                AnnouncedSubject::Run(Box::new(run))
+            }
         };
-        if occasion != Occasion::Resolved && !review.is_pending() {
-            return Ok(Err("it was already decided"));
-        }
-        if !concerns(principal, occasion, &review) {
+        if !concerns(principal, occasion, &about) {
             return Ok(Err("it no longer concerns this person"));
         }
-        if occasion == Occasion::Commented && has_answered(&principal.username, &review) {
-            return Ok(Err("this person has answered"));
-        }
-        Ok(Ok((occasion, review)))
+        Ok(Ok((occasion, about)))
     }
 
     /// Returns the wait if the receiver got [`CAP`] messages within [`WINDOW`].

@@ -15,8 +15,8 @@ use super::sender::Sender;
 use super::{recipients, webhook};
 use crate::clock::Moment;
 use crate::store::{
-    self, Consumer, DeliveryEvent, DeliveryKind, DeliveryOutcome, Jobs, Lease, LeaseTerms, NextReady, Store,
-    StoredDelivery, WorkTable, with_retries,
+    self, Consumer, DeliveryEvent, DeliveryKind, DeliveryOutcome, DeliverySubject, Jobs, Lease, LeaseTerms, NextReady,
+    Store, StoredDelivery, WorkTable, with_retries,
 };
 
 /// The outcome if the entry of a delivery is gone.
@@ -29,7 +29,7 @@ const CLEANUP: Duration = Duration::from_hours(1);
 /// The interval if older ones are left over after a removal.
 const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 
-/// Removes old deliveries, for ever.
+/// Removes old deliveries as long as the server runs, each hour.
 pub(super) async fn clean_up(store: Store) {
     loop {
         let more = store.forget_deliveries(KEPT).await.unwrap_or_else(|error| {
@@ -90,7 +90,8 @@ impl Sender {
             channel = first.kind.as_str(),
             target = first.target,
             event = first.event.as_str(),
-            review = %first.review,
+            review = first.subject.review().map(tracing::field::display),
+            run = first.subject.run().map(tracing::field::display),
         );
         async {
             // A panic counts as a failure, so that it is not retried for ever.
@@ -179,9 +180,18 @@ impl Sender {
 
     /// Returns the log entry of a delivery as a program gets it, or `None` if the log no longer has it.
     async fn body(&self, held: &StoredDelivery) -> Result<Option<String>, DeliveryFailure> {
-        let entry = self.store.entry_of_review(held.review, &held.place).await.map_err(|error| unread(&error))?;
-        let entry = entry.filter(|entry| entry.event.review_id == Some(held.review));
-        Ok(entry.map(|entry| webhook::body(&entry, held.event, &self.outlets.link(held.review))))
+        let entry = match held.subject {
+            DeliverySubject::Review(review, _) => {
+                let entry = self.store.entry_of_review(review, &held.place).await;
+                entry.map(|entry| entry.filter(|entry| entry.event.review_id == Some(review)))
+            }
+            DeliverySubject::Run(run) => {
+                let entry = self.store.entry_of_run(run, &held.place).await;
+                entry.map(|entry| entry.filter(|entry| entry.event.kind.as_str() == held.event.as_str()))
+            }
+        };
+        let entry = entry.map_err(|error| unread(&error))?;
+        Ok(entry.map(|entry| webhook::body(&entry, held.event, &self.outlets.link(held.subject))))
     }
 }
 

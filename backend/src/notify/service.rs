@@ -12,6 +12,7 @@ use super::channel;
 use super::email::Mail;
 use super::failure::DeliveryFailure;
 use super::message;
+use super::plan::of_review;
 use super::recipients::address;
 use super::slack::{self, ButtonPress, Interaction, Reaction, SlackMessage};
 use super::{Outlets, TIMEOUT};
@@ -67,7 +68,7 @@ impl NotificationService {
         self.outlets.with_defaults(choice)
     }
 
-    /// Checks that the answer to a question can be posted to this URL. The error says why not.
+    /// Checks that the answer to a question, or the end of a run, can be posted to this URL. The error says why not.
     pub fn check_callback(&self, url: &str) -> Result<(), String> {
         self.outlets.check_callback(url)
     }
@@ -102,12 +103,13 @@ impl NotificationService {
 
     /// Renders a review that is over.
     pub fn over(&self, review: &Review) -> ReviewMessage {
-        ReviewMessage(slack::over(review, &self.outlets.link(review.id)))
+        ReviewMessage(slack::over(review, &self.outlets.link(of_review(review))))
     }
 
     /// Renders a review that is pending.
     pub fn open(&self, review: &Review) -> ReviewMessage {
-        ReviewMessage(slack::open(Occasion::Requested, review, &self.outlets.link(review.id), self.clock.now()))
+        let link = self.outlets.link(of_review(review));
+        ReviewMessage(slack::open(Occasion::Requested, review, &link, self.clock.now()))
     }
 
     /// Describes the outcome of a review in a sentence.
@@ -120,7 +122,7 @@ impl NotificationService {
     /// fits.
     pub fn press_of(&self, reaction: &Reaction, review: &Review, channel: &str, shown: &str) -> Option<ButtonPress> {
         let shown = serde_json::from_str(shown).ok()?;
-        let asked = channel::is_asked(review, channel) && channel::reactions_decide(review);
+        let asked = review.is_pending() && channel::reactions_decide(review, channel);
         asked.then(|| reaction.press(review, &shown)).flatten()
     }
 
@@ -132,6 +134,20 @@ impl NotificationService {
             let told = slack.whisper(&outlets.clients, reaction.channel(), &reaction.user, &message).await;
             if let Err(failure) = told {
                 tracing::warn!(why = failure.message, "could not reply to a reaction");
+            }
+        });
+    }
+
+    /// Asks the person who pressed a button for their reason, without blocking the request.
+    pub fn ask_reason(&self, interaction: &Interaction, review: &Review) {
+        let (service, interaction, dialog) = (self.clone(), interaction.clone(), interaction.reason_dialog(review));
+        tokio::spawn(async move {
+            let Some(slack) = &service.outlets.slack else { return };
+            let opened = slack.open_dialog(&service.outlets.clients, &interaction.trigger_id, &dialog).await;
+            if let Err(failure) = opened {
+                tracing::warn!(review = %interaction.press.review, why = failure.message, "could not ask for a reason");
+                let text = "Nothing was decided: Slack did not open the dialog. Press the button again, or decide in the console.";
+                service.reply(&interaction, InteractionReply::Tell(text.to_owned()));
             }
         });
     }

@@ -96,6 +96,22 @@ pub fn rule_mistakes(rules: &[Rule]) -> Vec<RuleMistake> {
 pub struct SlackSettings {
     /// The base URL of the API; default: `https://slack.com/api`.
     pub api: Option<String>,
+    /// The channels that get reviews, whoever asks for them, by their names in Slack.
+    pub channels: BTreeMap<String, SlackChannelSettings>,
+}
+
+/// `[notifications.slack.channels."#NAME"]`: the reviews that a channel gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SlackChannelSettings {
+    /// Only reviews of these flows; if empty, of all, and questions without a flow.
+    pub flows: Vec<FlowId>,
+    /// Only reviews for one of these roles; if empty, for all.
+    pub roles: Vec<String>,
+    /// Only reviews of these kinds; if empty, of all.
+    pub kinds: Vec<ReviewKind>,
+    /// Only reviews with one of these severities; if empty, with any.
+    pub severities: Vec<Severity>,
 }
 
 /// `[notifications.smtp]`: the mail server. Its password is `COUNTERSIGN_SMTP_PASSWORD`.
@@ -134,10 +150,10 @@ pub enum Encryption {
 pub struct WebhookSettings {
     /// The URL that messages are posted to.
     pub url: String,
-    /// The occasions of which the program is notified; default: all.
-    #[serde(default = "everything")]
+    /// The occasions of which the program is notified; default: all of reviews, and none of runs.
+    #[serde(default = "of_reviews")]
     pub events: Vec<Occasion>,
-    /// Only reviews of these flows; if empty, of all.
+    /// Only reviews and runs of these flows; if empty, of all.
     #[serde(default)]
     pub flows: Vec<FlowId>,
     /// Only reviews for one of these roles; if empty, for all.
@@ -151,8 +167,8 @@ pub struct WebhookSettings {
     pub severities: Vec<Severity>,
 }
 
-fn everything() -> Vec<Occasion> {
-    Occasion::ALL.to_vec()
+fn of_reviews() -> Vec<Occasion> {
+    Occasion::OF_REVIEWS.to_vec()
 }
 
 /// The secrets of the channels, by environment variable.

@@ -4,12 +4,14 @@ use reqwest::Url;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use shared::id::DeliveryId;
-use shared::log::Entry;
+use shared::log::{AnnouncedSubject, Entry};
 use shared::notification::Occasion;
 use shared::review::{Review, ReviewKind};
+use shared::run::{RunError, RunSummary};
 use shared::time::Timestamp;
 
 use super::failure::DeliveryFailure;
+use super::filter::Filter;
 use super::message;
 use super::settings::{NotificationSecrets, WebhookSettings, is_name};
 use super::{Error, TIMEOUT};
@@ -20,12 +22,15 @@ use crate::store::DeliveryEvent;
 
 /// The largest part of a response that is read, in bytes.
 const MAX_ANSWER: usize = 4096;
+/// The longest error of a run in a message, in characters.
+const MAX_ERROR: usize = 500;
 
 /// A program that is notified by webhook.
 #[derive(Clone)]
 pub(super) struct Webhook {
     url: Url,
-    settings: WebhookSettings,
+    events: Vec<Occasion>,
+    filter: Filter,
     keys: SigningKeys,
 }
 
@@ -40,17 +45,13 @@ impl Webhook {
         let (variable, secrets) = secrets.of_webhook(name);
         let missing = || wrong(format!("set {variable} to a secret: {SECRET}"));
         let keys = secrets.and_then(SigningKeys::read).ok_or_else(missing)?;
-        Ok(Self { url, settings, keys })
+        let WebhookSettings { events, flows, roles, kinds, severities, .. } = settings;
+        Ok(Self { url, events, filter: Filter { flows, roles, kinds, severities }, keys })
     }
 
-    /// Whether the program is notified of this review on this occasion.
-    pub fn wants(&self, occasion: Occasion, review: &Review) -> bool {
-        let WebhookSettings { events, flows, roles, kinds, severities, .. } = &self.settings;
-        events.contains(&occasion)
-            && (flows.is_empty() || review.flow.as_ref().is_some_and(|flow| flows.contains(flow)))
-            && (roles.is_empty() || shared::inbox::roles(review).any(|role| roles.iter().any(|one| one == role)))
-            && (kinds.is_empty() || kinds.contains(&review.kind))
-            && (severities.is_empty() || severities.contains(&review.stakes.severity))
+    /// Whether the program is notified of this on this occasion.
+    pub fn wants(&self, occasion: Occasion, about: &AnnouncedSubject) -> bool {
+        self.events.contains(&occasion) && self.filter.passes(about)
     }
 
     /// Posts a message, signed.
@@ -107,9 +108,11 @@ pub(super) fn body(entry: &Entry, announced: DeliveryEvent, link: &str) -> Strin
         DeliveryEvent::Announce(Occasion::Commented) => announced.as_str(),
         _ => event.kind.as_str(),
     };
-    // The log holds no secret votes.
-    let review = event.data.get("review").cloned().unwrap_or_default();
-    let mut data = json!({ "review": review, "url": link });
+    let mut data = match event.run() {
+        Some(run) => json!({ "run": told_of(run), "url": link }),
+        // The log holds no secret votes.
+        None => json!({ "review": event.data.get("review").cloned().unwrap_or_default(), "url": link }),
+    };
     if let (Value::Object(data), Some(actor)) = (&mut data, &event.actor) {
         data.insert("actor".to_owned(), json!(actor));
         data.extend(event.token.map(|token| ("token".to_owned(), json!(token))));
@@ -118,6 +121,13 @@ pub(super) fn body(entry: &Entry, announced: DeliveryEvent, link: &str) -> Strin
         data.insert("notification".to_owned(), notification(&review, link));
     }
     json!({ "type": name, "timestamp": event.at, "data": data }).to_string()
+}
+
+/// A run as programs are told of it: without its topic, which is from its input, and with the beginning of its error.
+/// They read the rest with a token, if they may.
+fn told_of(run: RunSummary) -> RunSummary {
+    let brief = |error: RunError| RunError { message: message::one_line(&error.message, MAX_ERROR), ..error };
+    RunSummary { topic: None, error: run.error.map(brief), ..run }
 }
 
 /// The type of review in one word, with its urgency, for programs that do not show reviews themselves.
@@ -182,7 +192,8 @@ mod tests {
             json!({ "url": "https://example.org", "kinds": ["tool_calls", "edit"], "severities": ["critical"] });
         let webhook = Webhook::new("desk", serde_json::from_value(settings).unwrap(), &secrets).unwrap();
         let wants = |kind: &str, severity: &str| {
-            webhook.wants(Occasion::Requested, &review(&json!({ "kind": kind, "severity": severity })))
+            let review = review(&json!({ "kind": kind, "severity": severity }));
+            webhook.wants(Occasion::Requested, &AnnouncedSubject::Review(Box::new(review)))
         };
         assert!(wants("edit", "critical"));
         assert!(!wants("approval", "critical") && !wants("edit", "high"));

@@ -46,7 +46,7 @@ impl<S> Stream<S> {
     }
 
     /// Resets the time of the head after each request. Returns whether a request is being answered.
-    fn look(&mut self) -> bool {
+    fn observe(&mut self) -> bool {
         let phase = self.phase.0.load(Ordering::Relaxed);
         if phase != self.seen {
             self.seen = phase;
@@ -82,7 +82,7 @@ impl Limit {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let answering = self.look();
+        let answering = self.observe();
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
         if answering {

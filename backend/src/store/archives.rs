@@ -1,7 +1,7 @@
 //! Archived runs, and where archives are. A log entry has the same data for each archive, and that entry is
 //! authoritative; these rows only serve to find it.
 
-use shared::id::{RunId, Username};
+use shared::id::{ReviewId, RunId, Username};
 use shared::run::ArchivedRun;
 use shared::time::Timestamp;
 
@@ -15,6 +15,7 @@ pub(super) const ARCHIVES: Table =
     Table { name: "archives", key: "number", others: "seq, file, position, bytes, at, up_to" };
 pub(super) const ARCHIVED_RUNS: Table =
     Table { name: "archived_runs", key: "id", others: "flow, requested_by, ended_at, archive, removed" };
+pub(super) const ARCHIVED_REVIEWS: Table = Table { name: "archived_reviews", key: "id", others: "run_id" };
 
 /// An archive: a range of a file that holds finished runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Store {
     /// Returns the number of the newest archive, or 0 if there is none.
     pub async fn last_archive(&self) -> Result<u64, Error> {
         let sql = Sql::new("SELECT COALESCE(MAX(number), 0) FROM archives");
-        let look = async move |mut conn: Conn| {
+        let find = async move |mut conn: Conn| {
             // In PostgreSQL, a commit of a server that has died may still be running. It holds the lock of the log
             // until it is visible, so this waits for that lock.
             if conn.is_postgres() {
@@ -63,7 +64,7 @@ impl Store {
             conn.rollback().await?;
             Ok::<_, Error>(row)
         };
-        let row = self.inner.db.write(look).await?;
+        let row = self.inner.db.write(find).await?;
         Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
     }
 
@@ -92,6 +93,14 @@ impl Store {
             file: archive.file.clone(),
         };
         Ok(Some((run, archive)))
+    }
+
+    /// Returns the archived run to which a review belonged, or `None` if the review was not archived, or by a version that
+    /// did not keep this.
+    pub async fn archived_run_of(&self, review: ReviewId) -> Result<Option<ArchivedRun>, Error> {
+        let sql = Sql::new("SELECT run_id FROM archived_reviews WHERE id = ").bind(review.0);
+        let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(None) };
+        Ok(self.archived_run(RunId(row.uuid(0)?)).await?.map(|(run, _)| run))
     }
 
     /// Returns the log row with this number, if it exists.

@@ -64,7 +64,7 @@ impl Store {
         };
         let Some(run) = filter.run(conn).await? else { return Ok((page, places)) };
         let mut scan = Scan::new(conn, query, run, filter.sought()).await?;
-        let (mut looked_at, mut bytes) = (0, PageBytes::of_page(MAX_PAGE_BYTES));
+        let (mut scanned, mut bytes) = (0, PageBytes::of_page(MAX_PAGE_BYTES));
         loop {
             let batch = scan.next(conn, before).await?;
             let mut left = &batch.rows[..];
@@ -87,8 +87,8 @@ impl Store {
             }
             let Some(row) = batch.down_to else { return Ok((page, places)) };
             before = before.min(LogPlace { seq: row, seen: 0 });
-            looked_at += batch.looked_at;
-            if looked_at >= most {
+            scanned += batch.scanned;
+            if scanned >= most {
                 page.next_cursor = Some(before.cursor(log).0);
                 return Ok((page, places));
             }

@@ -47,7 +47,7 @@ pub(super) struct ScannedRows {
     /// rows are left.
     pub down_to: Option<i64>,
     /// The number of rows that were examined.
-    pub looked_at: i64,
+    pub scanned: i64,
 }
 
 impl Scan {
@@ -97,7 +97,7 @@ impl Scan {
             Selected::Sought(sought) if top.min(last) >= first => {
                 self.sought(conn, sought, (first, top.min(last)), batch).await
             }
-            Selected::All | Selected::Sought(_) => Ok(ScannedRows { rows: Vec::new(), down_to: None, looked_at: 0 }),
+            Selected::All | Selected::Sought(_) => Ok(ScannedRows { rows: Vec::new(), down_to: None, scanned: 0 }),
         }
     }
 
@@ -105,7 +105,7 @@ impl Scan {
     async fn window(&self, conn: &mut Conn, first: i64, top: i64, batch: i64) -> Result<ScannedRows, Error> {
         let low = first.max(top - batch + 1);
         let rows = conn.fetch(newest(self.rows(), low, top)).await?;
-        Ok(ScannedRows { rows, down_to: Some(low).filter(|low| *low > self.first), looked_at: top - low + 1 })
+        Ok(ScannedRows { rows, down_to: Some(low).filter(|low| *low > self.first), scanned: top - low + 1 })
     }
 
     /// Reads the newest rows that may match, within a range that is indexed.
@@ -122,12 +122,12 @@ impl Scan {
             rows.pop();
             down_to = rows.last().copied();
         }
-        let looked_at = i64::try_from(rows.len().max(1)).unwrap_or(batch);
+        let scanned = i64::try_from(rows.len().max(1)).unwrap_or(batch);
         if rows.is_empty() {
-            return Ok(ScannedRows { rows: Vec::new(), down_to, looked_at });
+            return Ok(ScannedRows { rows: Vec::new(), down_to, scanned });
         }
         let sql = self.rows().push(" AND seq IN (").list(padded(&rows)).push(") ORDER BY seq DESC");
-        Ok(ScannedRows { rows: conn.fetch(sql).await?, down_to, looked_at })
+        Ok(ScannedRows { rows: conn.fetch(sql).await?, down_to, scanned })
     }
 
     fn rows(&self) -> Sql {
@@ -155,7 +155,7 @@ pub(super) fn newest(rows: Sql, first: i64, top: i64) -> Sql {
 /// Reads up to `batch` of the newest rows of a query.
 async fn newest_of(conn: &mut Conn, sql: Sql, batch: i64) -> Result<ScannedRows, Error> {
     let rows = conn.fetch(sql.push(" ORDER BY seq DESC LIMIT ").bind(batch)).await?;
-    let looked_at = i64::try_from(rows.len()).unwrap_or(batch);
-    let down_to = rows.last().filter(|_| looked_at >= batch).map(|row| row.int(0)).transpose()?;
-    Ok(ScannedRows { rows, down_to, looked_at })
+    let scanned = i64::try_from(rows.len()).unwrap_or(batch);
+    let down_to = rows.last().filter(|_| scanned >= batch).map(|row| row.int(0)).transpose()?;
+    Ok(ScannedRows { rows, down_to, scanned })
 }

@@ -48,10 +48,10 @@ impl Change {
     }
 
     /// The answers of programs that guardrails ask, as known to a decision. `None` if the change is not a decision.
-    pub(super) fn looked(&mut self) -> Option<&mut Vec<GuardrailReply>> {
+    pub(super) fn replies(&mut self) -> Option<&mut Vec<GuardrailReply>> {
         let (Operation::Review { input, .. } | Operation::Run { input, .. }) = &mut self.operation else { return None };
         match &mut **input {
-            Input::Decide { looked, .. } | Input::CallBack { looked, .. } => Some(looked),
+            Input::Decide { replies, .. } | Input::CallBack { replies, .. } => Some(replies),
             _ => None,
         }
     }
@@ -117,6 +117,8 @@ pub enum Operation {
         input: shared::JsonMap,
         /// User, tenant, session and metadata of the run.
         context: Context,
+        /// The URL to which the end of the run is posted.
+        callback_url: Option<String>,
     },
     /// Asks people a question without a flow. Returns [`Committed::Review`].
     Ask {

@@ -17,7 +17,7 @@ pub const GUARDRAIL_TIME: Duration = Duration::from_secs(24);
 /// The part of the time before a deadline that is reserved for the commit.
 const TO_COMMIT: Duration = Duration::from_millis(500);
 /// The largest number of answers of programs that one decision may need.
-const MAX_LOOKED: usize = 10_000;
+const MAX_REPLIES: usize = 10_000;
 
 impl Store {
     /// Commits a change. Returns once it is on disk.
@@ -26,8 +26,8 @@ impl Store {
             CommitAnswer::AskFirst { change, inquiries, until } => {
                 let store = self.clone();
                 // The commit continues even if the caller stops waiting.
-                let looked = tokio::spawn(async move { store.commit_looked(*change, inquiries, until).await });
-                looked.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
+                let committed = tokio::spawn(async move { store.commit_with_replies(*change, inquiries, until).await });
+                committed.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
             }
             CommitAnswer::Done(committed) => committed,
         }
@@ -35,28 +35,28 @@ impl Store {
 
     /// Commits a change after asking programs. They have [`GUARDRAIL_TIME`] altogether, and at most until shortly
     /// before the deadline: a decision that arrived in time is then made without the missing answers.
-    async fn commit_looked(
+    async fn commit_with_replies(
         &self,
         mut change: Change,
         mut inquiries: Vec<Inquiry>,
         deadline: Option<Timestamp>,
     ) -> Result<Committed, CommitError> {
-        let until = Instant::now() + time_to_look(deadline, self.inner.clock.now());
-        let mut looked = Vec::new();
+        let until = Instant::now() + time_to_inquire(deadline, self.inner.clock.now());
+        let mut replies = Vec::new();
         let mut asked = Vec::new();
         loop {
             asked.extend_from_slice(&inquiries);
-            looked.extend(self.look(inquiries, until, usize::MAX).await);
-            if let Some(known) = change.looked() {
-                known.clone_from(&looked);
+            replies.extend(self.inquire(inquiries, until, usize::MAX).await);
+            if let Some(known) = change.replies() {
+                known.clone_from(&replies);
             }
             match self.inner.queue.commit(change).await {
-                CommitAnswer::AskFirst { change: again, inquiries: more, .. } if looked.len() < MAX_LOOKED => {
+                CommitAnswer::AskFirst { change: again, inquiries: more, .. } if replies.len() < MAX_REPLIES => {
                     (change, inquiries) = (*again, more);
                 }
                 CommitAnswer::AskFirst { .. } => {
                     let message =
-                        format!("guardrails have called webhooks {MAX_LOOKED} times, and still need more calls");
+                        format!("guardrails have called webhooks {MAX_REPLIES} times, and still need more calls");
                     return Err(CommitError::Conflict(message));
                 }
                 CommitAnswer::Done(Err(CommitError::Refused(refusal))) => {
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// Asks the programs that guardrails need for a decision, at most `at_once` at a time.
-    pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant, at_once: usize) -> Vec<GuardrailReply> {
+    pub async fn inquire(&self, inquiries: Vec<Inquiry>, until: Instant, at_once: usize) -> Vec<GuardrailReply> {
         let answers = match self.inner.guardrails.get() {
             Some(programs) => ask_all(&**programs, &inquiries, Some(until), at_once).await,
             None => vec![GuardrailAnswer::Fails { reason: "no webhook can be asked here".to_owned() }; inquiries.len()],
@@ -85,7 +85,7 @@ impl Store {
 }
 
 /// The time that programs have if the decision must be made before this deadline.
-fn time_to_look(deadline: Option<Timestamp>, now: Timestamp) -> Duration {
+fn time_to_inquire(deadline: Option<Timestamp>, now: Timestamp) -> Duration {
     let left = deadline.map(|at| at.since(now).saturating_sub(TO_COMMIT));
     left.map_or(GUARDRAIL_TIME, |left| left.min(GUARDRAIL_TIME))
 }
@@ -97,11 +97,11 @@ mod tests {
     #[test]
     fn programs_leave_the_end_of_the_time_before_a_deadline_to_the_commit() {
         let now = Timestamp(1_000_000);
-        for (left, looked) in [(2_000, 1_500), (500, 0), (100, 0), (60_000, 24_000)] {
+        for (left, given) in [(2_000, 1_500), (500, 0), (100, 0), (60_000, 24_000)] {
             let left = Duration::from_millis(left);
-            assert_eq!(time_to_look(Some(now.after(left)), now), Duration::from_millis(looked), "{left:?}");
+            assert_eq!(time_to_inquire(Some(now.after(left)), now), Duration::from_millis(given), "{left:?}");
         }
-        assert_eq!(time_to_look(Some(Timestamp(0)), now), Duration::ZERO, "it has passed");
-        assert_eq!(time_to_look(None, now), GUARDRAIL_TIME);
+        assert_eq!(time_to_inquire(Some(Timestamp(0)), now), Duration::ZERO, "it has passed");
+        assert_eq!(time_to_inquire(None, now), GUARDRAIL_TIME);
     }
 }

@@ -249,9 +249,8 @@ impl Conn {
         matches!(self, Self::Postgres(session) if session.writes())
     }
 
-    /// Lets PostgreSQL end this transaction after 2 s without a statement, for transactions that compute nothing in
-    /// between. What a frozen server holds is then free sooner than after the time that writers are allowed. No effect
-    /// on SQLite, which has only one server.
+    /// Lets PostgreSQL end this transaction after 2 s without a statement, so that what a frozen server holds is free
+    /// sooner. For transactions that compute nothing in between. No effect on SQLite.
     pub async fn shorten_idle_timeout(&mut self) -> Result<(), DriverError> {
         if self.is_postgres() {
             self.fetch(Sql::new("SELECT set_config('idle_in_transaction_session_timeout', '2000', true)")).await?;
@@ -259,12 +258,18 @@ impl Conn {
         Ok(())
     }
 
-    /// Begins the transaction of a connection from [`Db::writer_on_this_thread`] with these statements. SQLite has begun
-    /// it.
+    /// Begins the transaction of [`Db::writer_on_this_thread`] with these statements. SQLite has begun it.
     pub async fn begin_with(&mut self, statements: &str) -> Result<(), DriverError> {
         match self {
             Self::Sqlite(_) => Ok(()),
             Self::Postgres(conn) => Ok(conn.begin_with(statements).await?),
+        }
+    }
+
+    /// Lets a transaction of PostgreSQL take longer by the time that the program computed in it.
+    pub fn extend(&mut self, by: Duration) {
+        if let Self::Postgres(session) = self {
+            session.extend(by);
         }
     }
 

@@ -12,7 +12,7 @@ use shared::time::Timestamp;
 
 use super::cursor::ListPlace;
 use super::db::{Conn, Row, Sql};
-use super::delivery_kind::{DeliveryEvent, DeliveryKind, DeliveryLane};
+use super::delivery_kind::{DeliveryEvent, DeliveryKind, DeliveryLane, DeliverySubject};
 use super::leases::{Lease, NextReady, Readiness, Selection, WorkTable, micros};
 use super::{Error, Store};
 
@@ -31,10 +31,8 @@ pub struct StoredDelivery {
     pub target: String,
     /// What the delivery does.
     pub event: DeliveryEvent,
-    /// The review that the event is about.
-    pub review: ReviewId,
-    /// The run of the review. `None` if the review belongs to no flow.
-    pub run: Option<RunId>,
+    /// The review or the run that the event is about.
+    pub subject: DeliverySubject,
     /// The cursor just before the log entry that is announced.
     pub place: Cursor,
     /// The number of claims so far. An outcome counts only if it is still the same.
@@ -179,15 +177,15 @@ impl Store {
         Ok((u32::try_from(row.int(0)?).unwrap_or(u32::MAX), row.int_opt(1)?.map(Timestamp)))
     }
 
-    /// Returns the deliveries that announce the same event of the same review to the same receiver as this one, and that
-    /// no sender holds.
+    /// Returns the deliveries that announce the same event of the same subject to the same receiver as this one, and
+    /// that no sender holds.
     pub async fn waiting_like(&self, held: &StoredDelivery) -> Result<Vec<StoredDelivery>, Error> {
         let sql = like(Sql::new("SELECT ").push(COLUMNS), held).push(" AND status = 'waiting' AND owner IS NULL");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
         rows.iter().map(stored).collect()
     }
 
-    /// Returns when the receiver of this delivery was last sent a message about the same event of the same review.
+    /// Returns when the receiver of this delivery was last sent a message about the same event of the same subject.
     pub async fn last_sent_like(&self, held: &StoredDelivery) -> Result<Option<Timestamp>, Error> {
         let sql = like(Sql::new("SELECT MAX(ready_at)"), held).push(" AND status = 'sent'");
         let row = self.inner.db.read().await?.fetch_one(sql).await?;
@@ -266,10 +264,14 @@ impl StoredDelivery {
     }
 }
 
-/// Selects the deliveries with the review, receiver and event of this one.
+/// Selects the deliveries with the subject, receiver and event of this one.
 fn like(sql: Sql, held: &StoredDelivery) -> Sql {
-    let sql = sql.push(" FROM deliveries WHERE review_id = ").bind(held.review.0).push(" AND channel = ");
-    let sql = sql.bind(held.kind.as_str()).push(" AND target = ").bind(held.target.clone());
+    let sql = sql.push(" FROM deliveries WHERE ");
+    let sql = match held.subject {
+        DeliverySubject::Review(review, _) => sql.push("review_id = ").bind(review.0),
+        DeliverySubject::Run(run) => sql.push("review_id IS NULL AND run_id = ").bind(run.0),
+    };
+    let sql = sql.push(" AND channel = ").bind(held.kind.as_str()).push(" AND target = ").bind(held.target.clone());
     sql.push(" AND event = ").bind(held.event.as_str())
 }
 
@@ -284,17 +286,23 @@ fn number(row: &Row, index: usize) -> Result<u32, Error> {
     Ok(u32::try_from(row.int(index)?).unwrap_or(u32::MAX))
 }
 
+/// Reads the ids of the review and the run in a row of [`COLUMNS`].
+fn ids(row: &Row) -> Result<(Option<ReviewId>, Option<RunId>), Error> {
+    Ok((row.uuid_opt(4)?.map(ReviewId), row.uuid_opt(5)?.map(RunId)))
+}
+
 /// Reads a row of [`COLUMNS`].
 fn stored(row: &Row) -> Result<StoredDelivery, Error> {
     let (kind, event) = (row.text(1)?, row.text(3)?);
     let unknown = || Error::Stored(format!("a delivery of the unknown kind `{kind}` and event `{event}`"));
+    let nothing = || Error::Stored("a delivery about neither a review nor a run".to_owned());
+    let (review, run) = ids(row)?;
     Ok(StoredDelivery {
         id: DeliveryId(row.uuid(0)?),
         kind: DeliveryKind::of_word(&kind).ok_or_else(unknown)?,
         target: row.text(2)?,
         event: DeliveryEvent::of_word(&event).ok_or_else(unknown)?,
-        review: ReviewId(row.uuid(4)?),
-        run: row.uuid_opt(5)?.map(RunId),
+        subject: DeliverySubject::of_ids(review, run).ok_or_else(nothing)?,
         place: Cursor(row.text(6)?),
         attempt: number(row, 7)?,
         failures: number(row, 8)?,
@@ -304,13 +312,14 @@ fn stored(row: &Row) -> Result<StoredDelivery, Error> {
 
 /// Reads a row of [`COLUMNS`] and more for a list, also one that this version could not send.
 fn delivery(row: &Row, status: DeliveryStatus) -> Result<Delivery, Error> {
+    let (review_id, run_id) = ids(row)?;
     Ok(Delivery {
         id: DeliveryId(row.uuid(0)?),
         channel: row.text(1)?,
         target: row.text(2)?,
         event: row.text(3)?,
-        review_id: ReviewId(row.uuid(4)?),
-        run_id: row.uuid_opt(5)?.map(RunId),
+        review_id,
+        run_id,
         status,
         attempts: number(row, 7)?,
         joined: row.int(11)? != 0,

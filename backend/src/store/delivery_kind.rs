@@ -1,5 +1,6 @@
 //! What deliveries are: by which channel they go to whom, and what they announce. Stored as words.
 
+use shared::id::{ReviewId, RunId};
 use shared::notification::{Channel, Occasion};
 
 /// The kind of receiver of a delivery, and so the way in which it is sent.
@@ -7,7 +8,7 @@ use shared::notification::{Channel, Occasion};
 pub enum DeliveryKind {
     /// A program, by a webhook of the settings.
     Webhook,
-    /// A program that asked without a flow, at its callback URL.
+    /// A program that asked without a flow or started a run, at its callback URL.
     Callback,
     /// A channel in Slack.
     SlackChannel,
@@ -55,10 +56,42 @@ impl DeliveryLane {
     }
 }
 
+/// What a delivery is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeliverySubject {
+    /// A review, with its run; `None` if the review belongs to no flow.
+    Review(ReviewId, Option<RunId>),
+    /// A run.
+    Run(RunId),
+}
+
+impl DeliverySubject {
+    /// Returns the subject with these stored ids; `None` if there is neither.
+    pub(super) fn of_ids(review: Option<ReviewId>, run: Option<RunId>) -> Option<Self> {
+        review.map(|review| Self::Review(review, run)).or_else(|| run.map(Self::Run))
+    }
+
+    /// Returns the review; `None` if it is about a run.
+    pub fn review(self) -> Option<ReviewId> {
+        match self {
+            Self::Review(review, _) => Some(review),
+            Self::Run(_) => None,
+        }
+    }
+
+    /// Returns the run, or the run of the review; `None` if the review belongs to no flow.
+    pub fn run(self) -> Option<RunId> {
+        match self {
+            Self::Review(_, run) => run,
+            Self::Run(run) => Some(run),
+        }
+    }
+}
+
 /// What a delivery does: announces an event, or changes a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeliveryEvent {
-    /// Announces that a review is requested, about to expire, commented on or over.
+    /// Announces an event of a review or a run.
     Announce(Occasion),
     /// Changes a message, because its review is over or others are asked.
     Update,

@@ -60,8 +60,8 @@ impl Error {
         }
     }
 
-    /// The database cannot be opened. `what` names it without a password; `look_at` says what to check.
-    pub(super) fn cannot_open(what: &str, error: &DriverError, look_at: &str) -> Self {
+    /// The database cannot be opened. `what` names it without a password; `remedy` says what to check.
+    pub(super) fn cannot_open(what: &str, error: &DriverError, remedy: &str) -> Self {
         let why = match error {
             DriverError::Exhausted | DriverError::Postgres(sqlx::Error::PoolTimedOut) => {
                 format!("it did not answer within {} s", ACQUIRE.as_secs())
@@ -71,7 +71,7 @@ impl Error {
             DriverError::Sqlite(error) => error.to_string(),
             other => other.to_string(),
         };
-        Self::Settings(format!("the database ({what}) cannot be opened: {why}; {look_at}"))
+        Self::Settings(format!("the database ({what}) cannot be opened: {why}; {remedy}"))
     }
 
     /// Whether a single change of a group can be to blame, so that the others may succeed without it.

@@ -116,7 +116,7 @@ impl Store {
                 None => None,
             };
             let soon = now.after(Duration::from_micros(1));
-            like.claimed_by = (claimed == 1).then(|| Claim { by: viewer.username.clone(), until: soon });
+            like.claimed_by = (claimed == 1).then(|| Claim { by: viewer.username.clone(), token: None, until: soon });
             // After the last age come reviews that are younger than any.
             like.created_at = ages.get(usize::try_from(young).unwrap_or(0)).copied().unwrap_or(soon);
             groups.push(QueueGroup { like, count });

@@ -11,6 +11,7 @@ use shared::id::FlowId;
 use shared::time::Timestamp;
 
 use super::db::{Arg, Conn, Row, Sql};
+use super::driver_error::DriverError;
 use super::unreadable::reason;
 use super::{Error, Store};
 use crate::engine::{Carrier, RunState};
@@ -21,24 +22,48 @@ const KEPT: usize = 256;
 
 const COLUMNS: &str = "SELECT id, version, digest, source, definition, saved_by, saved_at FROM flows";
 
-/// A cache of compiled versions; versions never change.
+/// A cache of compiled versions; versions never change. If it is full, the version that was used least recently goes.
 #[derive(Default)]
-pub(super) struct FlowCache(Mutex<HashMap<(FlowId, u32), Arc<Compiled>>>);
+pub(super) struct FlowCache {
+    kept: Mutex<KeptFlows>,
+    /// Held by whoever compiles a version for this cache outside of a transaction, so that each is compiled once.
+    pub(super) turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct KeptFlows {
+    /// The versions, each with the number of its last use.
+    versions: HashMap<(FlowId, u32), (Arc<Compiled>, u64)>,
+    uses: u64,
+}
 
 impl FlowCache {
     fn get(&self, id: &str, version: u32) -> Option<Arc<Compiled>> {
-        let kept = self.0.lock();
-        kept.get(&(id.parse().ok()?, version)).map(Arc::clone)
+        let key = (id.parse().ok()?, version);
+        let mut kept = self.kept.lock();
+        kept.uses += 1;
+        let now = kept.uses;
+        let (compiled, used) = kept.versions.get_mut(&key)?;
+        *used = now;
+        Some(Arc::clone(compiled))
+    }
+
+    /// Whether a version is in the cache. It counts as used.
+    pub fn has(&self, id: &str, version: u32) -> bool {
+        self.get(id, version).is_some()
     }
 
     fn put(&self, compiled: &Arc<Compiled>) {
-        let mut kept = self.0.lock();
-        if kept.len() >= KEPT {
-            // Evictions are rare, so it does not matter which version goes.
-            let first = kept.keys().next().cloned();
-            first.map(|key| kept.remove(&key));
+        let key = (compiled.flow.id.clone(), compiled.version);
+        let mut kept = self.kept.lock();
+        if kept.versions.len() >= KEPT && !kept.versions.contains_key(&key) {
+            // Evictions are rare, and compiling takes far longer than this search.
+            let oldest = kept.versions.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
+            oldest.and_then(|oldest| kept.versions.remove(&oldest));
         }
-        kept.insert((compiled.flow.id.clone(), compiled.version), Arc::clone(compiled));
+        kept.uses += 1;
+        let now = kept.uses;
+        kept.versions.insert(key, (Arc::clone(compiled), now));
     }
 }
 
@@ -90,11 +115,7 @@ impl Store {
 
     /// Returns a compiled version, from the cache if possible. `None` if it does not exist.
     pub async fn compiled(&self, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
-        if let Some(compiled) = self.inner.flows.get(id, version) {
-            return Ok(Some(compiled));
-        }
-        let mut conn = self.inner.db.read().await?;
-        self.inner.compiled_in(&mut conn, id, version).await
+        self.inner.compiled(id, version).await
     }
 }
 
@@ -145,7 +166,17 @@ impl super::Inner {
         Ok(compiled)
     }
 
-    /// Like [`Store::compiled`], over a connection that may be in a transaction.
+    /// Returns a compiled version, from the cache if possible. `None` if it does not exist.
+    pub async fn compiled(&self, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
+        if let Some(compiled) = self.flows.get(id, version) {
+            return Ok(Some(compiled));
+        }
+        let _turn = self.flows.turn.lock().await;
+        let mut conn = self.db.read().await?;
+        self.compiled_in(&mut conn, id, version).await
+    }
+
+    /// Like [`Self::compiled`], over a connection that may be in a transaction.
     pub async fn compiled_in(&self, conn: &mut Conn, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
         if let Some(compiled) = self.flows.get(id, version) {
             return Ok(Some(compiled));
@@ -161,7 +192,16 @@ impl super::Inner {
                 library.add(called);
             }
         }
-        let compiled = Compiled::calling(*definition, version, &library).map_err(|mistakes| {
+        // Compiling a large flow takes long, and would hold up everything else on this thread.
+        let compiled = tokio::task::spawn_blocking(move || Compiled::calling(*definition, version, &library)).await;
+        let compiled = compiled.map_err(|ended| {
+            if ended.is_panic() {
+                Error::Stored(format!("flow {id} version {version} cannot be compiled; see the server's log"))
+            } else {
+                DriverError::Interrupted.into()
+            }
+        })?;
+        let compiled = compiled.map_err(|mistakes| {
             let first = mistakes.first().map(ToString::to_string).unwrap_or_default();
             Error::Stored(format!("flow {id} version {version} is not valid for this server: {first}"))
         })?;
@@ -224,4 +264,28 @@ fn flow_version(row: &Row) -> Result<FlowVersion, Error> {
         saved_at: Timestamp(row.int(6)?),
         warnings,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_that_was_used_least_recently_leaves_the_cache() {
+        let cache = FlowCache::default();
+        let id: FlowId = "often".parse().expect("an id");
+        let version = |number| Arc::new(Compiled::without_nodes(id.clone(), number));
+        for number in 0..u32::try_from(KEPT).expect("a small number") {
+            cache.put(&version(number));
+        }
+        assert!(cache.get(&id, 0).is_some(), "the oldest is used again");
+        for number in 1_000..1_100 {
+            cache.put(&version(number));
+            assert!(cache.get(&id, 0).is_some());
+        }
+        assert!(cache.get(&id, 1).is_none());
+        assert_eq!(cache.kept.lock().versions.len(), KEPT);
+        cache.put(&version(0));
+        assert_eq!(cache.kept.lock().versions.len(), KEPT, "a version that is there needs no room");
+    }
 }

@@ -185,8 +185,8 @@ impl Store {
         let held = held.to_vec();
         // A read first keeps an idle server off SQLite's write lock.
         if !self.inner.db.is_postgres() {
-            let look = first(&Selection { store: self, wanted: Wanted::Ready("1"), held: &held, lock: "" });
-            if self.inner.db.read().await?.fetch_one(look).await?.is_none() {
+            let probe = first(&Selection { store: self, wanted: Wanted::Ready("1"), held: &held, lock: "" });
+            if self.inner.db.read().await?.fetch_one(probe).await?.is_none() {
                 return Ok(Vec::new());
             }
         }

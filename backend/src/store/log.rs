@@ -65,7 +65,12 @@ impl Store {
         // The entries of a run that only carries a question do not name it, so the run is taken from the review's row.
         let sql = Sql::new("SELECT run_id FROM reviews WHERE id = ").bind(review.0);
         let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(None) };
-        let page = self.page(after, RowsOf::OfRun(RunId(row.uuid(0)?)), 1).await?;
+        self.entry_of_run(RunId(row.uuid(0)?), after).await
+    }
+
+    /// Returns the first entry of a run after a cursor, which is never too old for this.
+    pub async fn entry_of_run(&self, run: RunId, after: &Cursor) -> Result<Option<Entry>, Error> {
+        let page = self.page(after, RowsOf::OfRun(run), 1).await?;
         Ok(page.and_then(|page| page.entries.into_iter().next()))
     }
 

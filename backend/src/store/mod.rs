@@ -38,6 +38,7 @@ mod open;
 mod outbox;
 pub mod packed;
 mod page_bytes;
+mod people_cache;
 mod postgres;
 mod queue;
 mod queue_place;
@@ -53,6 +54,7 @@ mod reviews;
 mod row_count;
 mod row_mac;
 mod run_list;
+mod run_search;
 mod run_steps;
 mod runs;
 mod schema;
@@ -106,7 +108,7 @@ pub use commit::GUARDRAIL_TIME;
 pub use consumer::{Consumer, Jobs, LeaseTerms, consume};
 pub(crate) use db::DatabaseKind;
 pub use deliveries::{DeliveryOutcome, StoredDelivery};
-pub use delivery_kind::{DeliveryEvent, DeliveryKind, DeliveryLane};
+pub use delivery_kind::{DeliveryEvent, DeliveryKind, DeliveryLane, DeliverySubject};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
 pub use error::{Error, ErrorKind};
@@ -197,6 +199,7 @@ struct Inner {
     /// The flows of runs that only carry a question. They cannot be started by name.
     carriers: flows::FlowCache,
     classes: queue::ClassCache,
+    people: people_cache::PeopleCache,
     recent: recent_rows::RecentRows,
     readers: lag::Readers,
     written: ready::LastProbe,
@@ -300,6 +303,7 @@ impl Store {
             flows: flows::FlowCache::default(),
             carriers: flows::FlowCache::default(),
             classes: queue::ClassCache::default(),
+            people: people_cache::PeopleCache::default(),
             recent: recent_rows::RecentRows::default(),
             signal: change_signal::ChangeSignal::new(name.clone()),
             name,

@@ -45,14 +45,15 @@ impl Store {
         rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
     }
 
-    /// Returns the person whose Slack member ID this is, if any.
-    pub async fn person_of_slack(&self, slack_user_id: &str) -> Result<Option<UserRecord>, Error> {
+    /// Returns the person whose Slack member ID this is, if any, and whether they have confirmed it.
+    pub async fn person_of_slack(&self, slack_user_id: &str) -> Result<Option<(UserRecord, bool)>, Error> {
         let sql = Sql::new("SELECT ")
             .push(USER)
-            .push(" FROM notifications n JOIN users u ON u.username = n.username WHERE n.slack_user_id = ")
+            .push(", n.body FROM notifications n JOIN users u ON u.username = n.username WHERE n.slack_user_id = ")
             .bind(slack_user_id);
         let row = self.inner.db.read().await?.fetch_one(sql).await?;
-        row.map(|row| user(&row, 0)).transpose()
+        let confirmed = |row: &Row| readable(row, USER_COLUMNS).is_some_and(|chosen| chosen.slack_confirmed);
+        row.map(|row| Ok((user(&row, 0)?, confirmed(&row)))).transpose()
     }
 }
 
@@ -116,14 +117,15 @@ impl StoredNotifications {
     }
 }
 
-/// Sets or removes the Slack member ID in the body of settings that cannot be read. A body that is not even JSON stays
-/// as it is.
+/// Sets or removes the Slack member ID in the body of settings that cannot be read, where no ID counts as confirmed. A
+/// body that is not even JSON stays as it is.
 fn with_slack_user_id(body: &str, id: Option<&str>) -> String {
     let Ok(mut fields) = serde_json::from_str::<JsonMap>(body) else { return body.to_owned() };
     match id {
         Some(id) => fields.insert("slack_user_id".to_owned(), id.into()),
         None => fields.remove("slack_user_id"),
     };
+    fields.remove("slack_confirmed");
     serde_json::Value::Object(fields).to_string()
 }
 

@@ -2,12 +2,12 @@
 //! one transaction, so a crash neither loses nor repeats a notification. If several servers read the same entries, the
 //! one that moves the cursor makes the deliveries.
 
-use shared::id::{DeliveryId, ReviewId, RunId};
+use shared::id::DeliveryId;
 use shared::log::Cursor;
 use shared::time::Timestamp;
 
 use super::db::{Conn, Sql};
-use super::delivery_kind::{DeliveryEvent, DeliveryKind};
+use super::delivery_kind::{DeliveryEvent, DeliveryKind, DeliverySubject};
 use super::{Error, Store};
 
 /// The number of rows per statement.
@@ -24,10 +24,8 @@ pub struct NewDelivery {
     pub target: String,
     /// What the delivery does.
     pub event: DeliveryEvent,
-    /// The review that the event is about.
-    pub review: ReviewId,
-    /// The run of the review. `None` if the review belongs to no flow.
-    pub run: Option<RunId>,
+    /// The review or the run that the event is about.
+    pub subject: DeliverySubject,
     /// The cursor just before the log entry that is announced.
     pub place: Cursor,
     /// How the receiver identifies the message to change. `None` for a new message.
@@ -102,8 +100,8 @@ impl Conn {
                     new.kind.as_str().into(),
                     new.target.as_str().into(),
                     new.event.as_str().into(),
-                    new.review.0.into(),
-                    new.run.map(|run| run.0).into(),
+                    new.subject.review().map(|review| review.0).into(),
+                    new.subject.run().map(|run| run.0).into(),
                     new.place.0.as_str().into(),
                     "waiting".into(),
                     new.due_at.0.into(),

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// The time limit for a whole write transaction.
+/// The time limit for a whole write transaction, without the time that the program computes in it.
 const LIMIT: Duration = Duration::from_secs(10);
 /// The time limit for a statement outside a write transaction: longer than the database's own.
 const STATEMENT: Duration = Duration::from_secs(20);
@@ -81,6 +81,11 @@ impl PostgresSession {
         let sql = AssertSqlSafe(format!("{BEGIN_WRITE}; {statements}"));
         self.with(async |conn| conn.execute(sql).await).await?;
         Ok(())
+    }
+
+    /// Moves the end of the time limit by the time that the program computed meanwhile.
+    pub fn extend(&mut self, by: Duration) {
+        self.until = self.until.map(|until| until + by);
     }
 
     pub fn writes(&self) -> bool {
@@ -154,4 +159,25 @@ pub(super) async fn in_time<T>(
     call: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, sqlx::Error> {
     timeout(limit, call).await.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::db::Sql;
+    use crate::store::tests::support::World;
+
+    #[tokio::test]
+    async fn a_computation_in_a_transaction_does_not_count_as_silence_of_the_database() {
+        let Some(world) = World::postgres().await else { return };
+        let (limit, computed) = (Duration::from_secs(1), Duration::from_millis(1_200));
+        for (extended, is_open) in [(true, true), (false, false)] {
+            let mut conn = world.store.inner.db.write_on_this_thread_within(limit).await.expect("begins");
+            tokio::time::sleep(computed).await;
+            if extended {
+                conn.extend(computed);
+            }
+            assert_eq!(conn.fetch_one(Sql::new("SELECT 1")).await.is_ok(), is_open);
+        }
+    }
 }

@@ -13,10 +13,11 @@ use shared::run::RunStatus;
 use shared::time::{Span, Timestamp};
 use uuid::Uuid;
 
+use super::archives::ARCHIVED_REVIEWS;
 use super::blobs::Blobs;
 use super::cursor::LogPlace;
 use super::db::{Arg, Conn, Sql};
-use super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, audience_rows, undecided_row};
+use super::review_row::{AUDIENCE, DECIDED, REVIEWS, UNDECIDED, audience_rows, decided_rows, undecided_row};
 use super::{Error, Store, grants, stored_review};
 
 /// A finished run that is no longer needed.
@@ -58,8 +59,10 @@ pub enum FinishedFilter<'a> {
 
 /// The tables with rows of a run, except for `runs`, whose row is deleted first. Each has the condition that finds
 /// these rows by the ids of runs (`@`). A new table with rows of runs must be added here.
-const TABLES: [(&str, &str); 7] = [
+const TABLES: [(&str, &str); 9] = [
     ("deliveries", "review_id IN (SELECT v.id FROM reviews v WHERE v.run_id IN (@))"),
+    ("deliveries", "review_id IS NULL AND run_id IN (@)"),
+    ("run_callbacks", "run_id IN (@)"),
     // Together with the rows that are found by a review.
     ("reviews", "run_id IN (@)"),
     ("steps", "run_id IN (@)"),
@@ -126,7 +129,9 @@ impl Store {
         let sql = sql.list(RunStatus::OVER.map(RunStatus::as_str)).push(
             ") OR EXISTS (SELECT 1 FROM reviews v WHERE v.run_id = r.id AND v.status = 'pending') \
              OR EXISTS (SELECT 1 FROM reviews v JOIN deliveries d ON d.review_id = v.id \
-             WHERE v.run_id = r.id AND d.status || '' = 'waiting') THEN 1 ELSE 0 END AS BIGINT) \
+             WHERE v.run_id = r.id AND d.status || '' = 'waiting') \
+             OR EXISTS (SELECT 1 FROM deliveries d WHERE d.run_id = r.id AND d.review_id IS NULL \
+             AND d.status || '' = 'waiting') THEN 1 ELSE 0 END AS BIGINT) \
              FROM runs r JOIN log l ON l.seq = (SELECT MAX(m.seq) FROM log m WHERE m.run_id = r.id) \
              WHERE ",
         );
@@ -228,7 +233,8 @@ async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid],
     Ok(u64::try_from(removed).unwrap_or(u64::MAX))
 }
 
-/// Removes reviews and the rows that belong to them: up to `limit` rows, but at least one review. Returns how many.
+/// Removes reviews and the rows that belong to them: up to `limit` rows, but at least one review. Keeps to which run each
+/// belonged. Returns how many rows were removed.
 async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u64, Error> {
     let most = u32::try_from(limit / ROWS_OF_A_REVIEW).unwrap_or(u32::MAX).max(1);
     let sql = stored_review::select().push(" FROM reviews r WHERE r.run_id IN (").list(runs.iter().copied());
@@ -242,7 +248,11 @@ async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u6
     }
     let undecided = found.iter().filter_map(|(_, review)| undecided_row(review)).collect();
     let ids: Vec<Uuid> = found.iter().map(|(_, review)| review.id.0).collect();
+    let kept = found.iter().map(|(run, review)| vec![Arg::from(review.id.0), Arg::from(run.0)]).collect();
+    conn.insert(&ARCHIVED_REVIEWS, kept, " ON CONFLICT DO NOTHING").await?;
+    let decided = found.iter().flat_map(|(_, review)| decided_rows(review)).collect();
     let mut removed = conn.delete_rows(&AUDIENCE, audience).await?;
+    removed += conn.delete_rows(&DECIDED, decided).await?;
     removed += conn.delete_rows(&UNDECIDED, undecided).await?;
     removed += conn.delete_rows(&REVIEWS, ids.iter().map(|id| vec![Arg::from(*id)]).collect()).await?;
     conn.forget_review_words(&ids).await?;

@@ -1,12 +1,12 @@
-//! Lists of reviews, newest first, pending or not.
+//! Lists of reviews, newest first, pending or not; those that a person decided, newest decision first.
 //!
-//! Each part of a list is read along an index in its order: all reviews, those that ended without a decision, and those
-//! that a caller sees through a subject. The status and the words of a review are checked on the way if no index has
-//! them.
+//! Each part of a list is read along an index in its order: all reviews, those that ended without a decision, those that
+//! a caller sees through a subject, and those that a person decided. The status and the words of a review are checked on
+//! the way if no index has them.
 
 use std::collections::BTreeSet;
 
-use shared::access::Principal;
+use shared::access::{Act, Principal, access};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
 use shared::id::Username;
 use shared::inbox::Assigned;
@@ -33,6 +33,8 @@ pub(super) async fn page(
     let asked = visibility::asked_subjects(viewer);
     let parts = if query.requested_by.is_some() && asked.is_empty() {
         Vec::new()
+    } else if let Some(by) = &query.decided_by {
+        vec![decided(by.username(&viewer.username), viewer)]
     } else if query.assigned == Some(Assigned::Me) {
         mine_by_subject(viewer)
     } else if query.requested_by.is_some() {
@@ -49,7 +51,10 @@ pub(super) async fn page(
     let place = ListPlace::of(query.cursor.as_deref())?;
     let list = NewestList { parts, query, viewer, now, database: conn.kind() };
     let indexes = if query.status.is_some() { &[WordIndex::Past][..] } else { &WordIndex::ALL };
-    let search = search::of(conn, query.q.as_deref(), indexes).await?;
+    let search = match &query.decided_by {
+        Some(_) => search::along(query.q.as_deref()),
+        None => search::of(conn, query.q.as_deref(), indexes).await?,
+    };
     let (places, next) = match &search {
         Some(ReviewSearch::Among(ids)) if ids.is_empty() => (Vec::new(), None),
         Some(ReviewSearch::Among(ids)) => list.first(conn, Some(ids), place, limit).await?,
@@ -72,7 +77,12 @@ pub(super) async fn page(
             search::each(conn, fits, limit, place, page, place_of).await?
         }
     };
-    let see = |reviews| visible_to(reviews, viewer);
+    let see = |mut reviews: Vec<Review>| {
+        if query.decided_by.is_some() {
+            reviews.retain(|review| access(viewer, Act::SeeReview(review)).is_allowed());
+        }
+        visible_to(reviews, viewer)
+    };
     let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
     Ok(Page { items, next_cursor: next.map(ListPlace::encode) })
 }
@@ -85,15 +95,22 @@ enum Index {
     Undecided(ReviewStatus),
     /// The reviews that a caller sees through this subject.
     Audience(String),
+    /// The reviews that this person decided.
+    Decided {
+        by: String,
+        /// Whether pending reviews are left out, since their votes may be secret.
+        only_over: bool,
+    },
 }
 
 impl Index {
-    /// The columns by which the index is ordered: the time of creation and the id of a review.
+    /// The columns by which the index is ordered: the time of creation, or of the decision, and the id of a review.
     fn order(&self) -> (&'static str, &'static str) {
         match self {
             Self::All => ("v.created_at", "v.id"),
             Self::Undecided(_) => ("u.created_at", "u.id"),
             Self::Audience(_) => ("a.created_at", "a.review_id"),
+            Self::Decided { .. } => ("d.decided_at", "d.review_id"),
         }
     }
 
@@ -110,6 +127,8 @@ impl Index {
                 .push(" CROSS JOIN review_audience a WHERE v.id = f.id AND a.created_at = v.created_at ")
                 .push("AND a.review_id = v.id AND a.subject = ")
                 .bind(subject),
+            // This index has no place for a review: `search::along` checks each in the list instead.
+            Self::Decided { .. } => sql.push(" WHERE false"),
         }
     }
 
@@ -124,6 +143,10 @@ impl Index {
             Self::Audience(subject) => sql
                 .push("review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND a.subject = ")
                 .bind(subject),
+            Self::Decided { by, only_over } => sql
+                .push("decided_reviews d CROSS JOIN reviews v WHERE v.id = d.review_id AND d.username = ")
+                .bind(by)
+                .push(if *only_over { " AND v.status <> 'pending'" } else { "" }),
         }
     }
 }
@@ -145,6 +168,12 @@ fn all(status: Option<ReviewStatus>) -> IndexRange {
         Some(status @ (ReviewStatus::Expired | ReviewStatus::Withdrawn)) => Index::Undecided(status),
         _ => Index::All,
     };
+    IndexRange { index, not_of: Vec::new(), not_given: None, tagged: None }
+}
+
+/// The reviews that a person decided.
+fn decided(by: &Username, viewer: &Principal) -> IndexRange {
+    let index = Index::Decided { by: by.to_string(), only_over: *by != viewer.username };
     IndexRange { index, not_of: Vec::new(), not_given: None, tagged: None }
 }
 

@@ -1,6 +1,8 @@
 //! Reviews: single ones, those of a run, and lists of those that a caller may see. `queue` lists pending reviews, and
 //! `review_list` the others, or all.
 
+use std::collections::HashMap;
+
 use shared::access::{Act, Principal, access};
 use shared::api::{Page, ReviewQuery};
 use shared::id::{ReviewId, RunId};
@@ -39,6 +41,22 @@ impl Store {
         let ids: Vec<_> = reviews.iter().map(|id| id.0).collect();
         let over = self.inner.db.read().await?.ids_among(over, &ids).await?;
         Ok(over.into_iter().map(ReviewId).collect())
+    }
+
+    /// Returns those of these reviews that are no longer pending, or have more comments than the number beside them.
+    pub async fn over_or_commented_among(&self, reviews: &[(ReviewId, u32)]) -> Result<Vec<(ReviewId, u32)>, Error> {
+        /// The number of reviews per statement.
+        const AT_ONCE: usize = 500;
+        let mut conn = self.inner.db.read().await?;
+        let mut comments = HashMap::new();
+        for some in reviews.chunks(AT_ONCE) {
+            let sql = Sql::new("SELECT id, comments FROM reviews WHERE status = 'pending' AND id IN (");
+            for row in conn.fetch(sql.list(some.iter().map(|(id, _)| id.0)).push(")")).await? {
+                comments.insert(row.uuid(0)?, row.int(1)?);
+            }
+        }
+        let has_news = |(id, seen): &&(ReviewId, u32)| comments.get(&id.0).is_none_or(|now| *now > i64::from(*seen));
+        Ok(reviews.iter().filter(has_news).copied().collect())
     }
 
     /// Returns the reviews of a run, in the order in which they were requested.
@@ -95,11 +113,13 @@ impl Store {
         }))
     }
 
-    /// Lists the reviews that the viewer may see; in the order of urgency, only pending ones. A page of other reviews
+    /// Lists the reviews that the viewer may see; in the order of urgency, only pending ones. Whether they may list what
+    /// somebody else decided is for the caller to check. A page of other reviews
     /// may have fewer items than asked for, or none, and still a cursor: it has examined as many reviews as a page may.
     pub async fn reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
         let newest = query.order.unwrap_or_default() == ReviewOrder::Newest;
-        let Page { items, next_cursor } = if newest && query.status != Some(ReviewStatus::Pending) {
+        let in_queue = query.status == Some(ReviewStatus::Pending) && query.decided_by.is_none();
+        let Page { items, next_cursor } = if newest && !in_queue {
             let (viewer, query, now) = (viewer.clone(), query.clone(), self.inner.clock.now());
             let read = move |mut conn: Conn| async move { review_list::page(&mut conn, &viewer, &query, now).await };
             self.inner.db.read_as_one(read).await?

@@ -1,9 +1,8 @@
-//! Lists of runs, newest first.
+//! Lists of runs, newest first. Those with words are in `run_search`.
 //!
-//! Each list is read along an index in its order: all runs, those with a status or an ending, those of a flow, and those
-//! that a person started. Conditions without an index (completed runs, a flow with a status or an ending, runs with
-//! reviews of a person) are checked for each run on the way; a page checks a limited number, and the next one continues
-//! after them.
+//! Each list is read along one index in its order: the runs that a person started, those of a flow, those with a status
+//! or an ending, or all. The other conditions, and those without an index (completed runs, runs with reviews of a person),
+//! are checked for each run on the way; a page checks a limited number, and the next one continues after them.
 
 use std::collections::BTreeSet;
 
@@ -41,24 +40,23 @@ enum VisibleRuns<'a> {
     Many(Option<&'a str>),
 }
 
+/// The index along which a list is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Index {
+    /// The runs that the named person started.
+    Person,
+    /// The runs of the named flow.
+    Flow,
+    /// The runs that are listed under this status or ending.
+    Status(&'static str),
+    All,
+}
+
 /// A list of the runs that match a query and that its viewer may see.
 struct List<'a> {
     query: &'a RunQuery,
     viewer: &'a Principal,
     visible: VisibleRuns<'a>,
-}
-
-impl Store {
-    /// Lists the runs that the viewer may see. A page may have fewer runs than asked for, or none, and still a cursor:
-    /// it has examined as many runs as a page may, and the next page continues there.
-    pub async fn runs(&self, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
-        if query.ending.is_some() && query.status.is_some_and(|status| status != RunStatus::Failed) {
-            return Ok(Page { items: Vec::new(), next_cursor: None });
-        }
-        let (viewer, query) = (viewer.clone(), query.clone());
-        let read = move |mut conn: Conn| async move { page(&mut conn, &viewer, &query).await };
-        self.inner.db.read_as_one(read).await
-    }
 }
 
 impl Store {
@@ -70,13 +68,14 @@ impl Store {
     }
 }
 
-/// Returns a page of the runs that the viewer may see.
-async fn page(conn: &mut Conn, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
+/// Returns a page of the runs that the viewer may see. A page may have fewer runs than asked for, or none, and still a
+/// cursor: it has examined as many runs as a page may, and the next page continues there.
+pub(super) async fn page(conn: &mut Conn, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let place = ListPlace::of(query.cursor.as_deref())?;
     let list = List { query, viewer, visible: visible(conn, viewer).await? };
     let (places, next) = match &list.visible {
-        VisibleRuns::All if !list.asks_status() => conn.first_places(list.all(place, limit + 1), limit).await?,
+        VisibleRuns::All if list.has_one_condition() => conn.first_places(list.all(place, limit + 1), limit).await?,
         VisibleRuns::Few(own, ids) => conn.first_places(list.few(*own, ids, place, limit + 1), limit).await?,
         VisibleRuns::All | VisibleRuns::Many(_) => list.along(conn, place, limit).await?,
     };
@@ -115,29 +114,47 @@ impl List<'_> {
         self.query.ending.map(Ending::as_str).or(self.query.status.map(RunStatus::as_str))
     }
 
-    /// Whether no index combines the requested status or ending with the other conditions.
-    fn asks_status(&self) -> bool {
-        self.word().is_some_and(|word| word == RunStatus::Completed.as_str() || self.query.flow.is_some())
+    /// The index of the condition that usually leaves the fewest runs.
+    fn index(&self) -> Index {
+        if self.query.requested_by.is_some() {
+            Index::Person
+        } else if self.query.flow.is_some() {
+            Index::Flow
+        } else {
+            let listed = self.word().filter(|word| *word != RunStatus::Completed.as_str());
+            listed.map_or(Index::All, Index::Status)
+        }
+    }
+
+    /// Whether the index has all conditions of the query. Every index is ordered by time.
+    fn has_one_condition(&self) -> bool {
+        match self.index() {
+            Index::Person => self.query.flow.is_none() && self.word().is_none(),
+            Index::Flow | Index::All => self.word().is_none(),
+            Index::Status(_) => true,
+        }
     }
 
     /// Selects runs after a place, if no condition needs to be checked run by run.
     fn all(&self, place: Option<ListPlace>, limit: u32) -> Sql {
-        let Some(word) = self.word() else {
-            let sql = Sql::new("SELECT id, created_at FROM runs WHERE carries_question = 0");
-            return self.of_flow(sql, place, limit);
-        };
-        let sql = Sql::new("SELECT id, created_at FROM runs_by_status WHERE status = ").bind(word);
-        behind(sql, place, limit, "created_at", "id")
+        let index = self.index();
+        if let Index::Status(word) = index {
+            let sql = Sql::new("SELECT id, created_at FROM runs_by_status WHERE status = ").bind(word);
+            return self.behind(sql, place, limit, "created_at", "id");
+        }
+        let sql = Sql::new("SELECT id, created_at FROM runs WHERE carries_question = 0");
+        self.behind(self.of_index(sql, index), place, limit, "runs.created_at", "runs.id")
     }
 
     /// Selects the runs that the viewer started, and the runs with these ids, after a place.
     fn few(&self, own: Option<&str>, ids: &[Uuid], place: Option<ListPlace>, limit: u32) -> Sql {
         let runs = "SELECT * FROM (SELECT id, created_at FROM runs WHERE ";
         let sql = Sql::new(runs).push("carries_question = 0 AND requested_by = ").bind(own.map(str::to_owned));
-        let mut sql = self.of_flow(self.of_status(sql), place, limit).push(") AS o");
+        let of_query = |sql| self.behind(self.of_query(sql, Index::All), place, limit, "runs.created_at", "runs.id");
+        let mut sql = of_query(sql).push(") AS o");
         if !ids.is_empty() {
             sql = sql.push(" UNION ").push(runs).push(SHOWN).push(" AND id IN (").list(padded(ids)).push(")");
-            sql = self.of_flow(self.of_status(sql), place, limit).push(") AS i");
+            sql = of_query(sql).push(") AS i");
         }
         sql.push(" ORDER BY 2 DESC, 1 DESC LIMIT ").bind(limit)
     }
@@ -189,44 +206,87 @@ impl List<'_> {
 
     /// Selects runs after a place along one index, each with whether it matches.
     fn candidates(&self, place: Option<ListPlace>, limit: u32, database: DatabaseKind) -> Sql {
-        let word = self.word().filter(|_| !self.asks_status());
-        let mut sql = Sql::new("SELECT runs.id, runs.created_at, CAST(CASE WHEN true");
-        if word.is_none() {
-            sql = self.of_status(sql);
-        }
-        if let VisibleRuns::Many(own) = self.visible {
-            sql = sql
-                .push(" AND (runs.requested_by = ")
-                .bind(own.map(str::to_owned))
-                .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
-                .push(" WHERE a.created_at = v.created_at AND a.review_id = v.id AND v.run_id = runs.id AND ");
-            // OFFSET keeps PostgreSQL from finding the reviews of all runs at once.
-            sql = visibility::involved(self.viewer).shows(sql, database).push(" LIMIT 1 OFFSET 0))");
-        }
-        let sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT) FROM ");
-        let Some(word) = word else {
-            return self.of_flow(sql.push("runs WHERE runs.carries_question = 0"), place, limit);
+        let index = self.index();
+        let sql = Sql::new("SELECT runs.id, runs.created_at, CAST(CASE WHEN true");
+        let sql = self.of_visible(self.of_query(sql, index), database).push(" THEN 1 ELSE 0 END AS BIGINT) FROM ");
+        let Index::Status(word) = index else {
+            let sql = self.of_index(sql.push("runs WHERE runs.carries_question = 0"), index);
+            return self.behind(sql, place, limit, "runs.created_at", "runs.id");
         };
         // With CROSS JOIN, SQLite keeps this order.
         let sql = sql.push("runs_by_status s CROSS JOIN runs WHERE runs.id = s.id AND s.status = ").bind(word);
-        behind(sql, place, limit, "s.created_at", "s.id")
+        self.behind(sql, place, limit, "s.created_at", "s.id")
     }
 
-    /// Adds the conditions on flow and place.
-    fn of_flow(&self, mut sql: Sql, place: Option<ListPlace>, limit: u32) -> Sql {
-        if let Some(flow) = &self.query.flow {
-            sql = sql.push(" AND runs.flow = ").bind(flow.as_str());
+    /// Selects those of these runs that match.
+    fn among(&self, ids: &[Uuid], database: DatabaseKind) -> Sql {
+        let sql = Sql::new("SELECT runs.id FROM runs WHERE ").push(SHOWN).push(" AND runs.id IN (").list(padded(ids));
+        self.of_visible(self.of_query(sql.push(")"), Index::All), database)
+    }
+
+    /// Adds the condition of an index, except for that of a status.
+    fn of_index(&self, sql: Sql, index: Index) -> Sql {
+        match (index, &self.query.requested_by, &self.query.flow) {
+            (Index::Person, Some(by), _) => {
+                sql.push(" AND runs.requested_by = ").bind(by.username(&self.viewer.username).as_str())
+            }
+            (Index::Flow, _, Some(flow)) => sql.push(" AND runs.flow = ").bind(flow.as_str()),
+            _ => sql,
         }
-        behind(sql, place, limit, "runs.created_at", "runs.id")
+    }
+
+    /// Adds the conditions of the query that an index does not have.
+    fn of_query(&self, mut sql: Sql, index: Index) -> Sql {
+        if !matches!(index, Index::Status(_)) {
+            sql = self.of_status(sql);
+        }
+        let others = [Index::Person, Index::Flow].into_iter().filter(|other| *other != index);
+        others.fold(sql, |sql, other| self.of_index(sql, other))
+    }
+
+    /// Adds the condition that the viewer may see a run, unless they see all.
+    fn of_visible(&self, sql: Sql, database: DatabaseKind) -> Sql {
+        let VisibleRuns::Many(own) = self.visible else { return sql };
+        let sql = sql
+            .push(" AND (runs.requested_by = ")
+            .bind(own.map(str::to_owned))
+            .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
+            .push(" WHERE a.created_at = v.created_at AND a.review_id = v.id AND v.run_id = runs.id AND ");
+        // OFFSET keeps PostgreSQL from finding the reviews of all runs at once.
+        visibility::involved(self.viewer).shows(sql, database).push(" LIMIT 1 OFFSET 0))")
+    }
+
+    /// Adds the conditions that a run started within the requested time and comes after a place, and the order of the
+    /// list.
+    fn behind(&self, mut sql: Sql, place: Option<ListPlace>, limit: u32, at: &str, id: &str) -> Sql {
+        if let Some(after) = self.query.started_after {
+            sql = sql.push(" AND ").push(at).push(" >= ").bind(after.0);
+        }
+        // One upper bound, so that the index is entered at the place of the page.
+        let before = self.query.started_before.map(|before| before.0);
+        sql = match (place, before) {
+            (Some(place), before) if before.is_none_or(|before| place.at < before) => place.condition(sql, at, id),
+            (_, Some(before)) => sql.push(" AND ").push(at).push(" < ").bind(before),
+            _ => sql,
+        };
+        sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit)
     }
 }
 
-/// Adds the condition that a row comes after a place, and the order of the list.
-fn behind(mut sql: Sql, place: Option<ListPlace>, limit: u32, at: &str, id: &str) -> Sql {
-    if let Some(place) = place {
-        sql = place.condition(sql, at, id);
+/// Returns those of these runs that match a query, apart from its words and times, and that its viewer may see.
+pub(super) async fn among(
+    conn: &mut Conn,
+    viewer: &Principal,
+    query: &RunQuery,
+    ids: &[Uuid],
+) -> Result<BTreeSet<Uuid>, Error> {
+    if ids.is_empty() {
+        return Ok(BTreeSet::new());
     }
-    sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit)
+    let own = launched(viewer, &viewer.username).then_some(&*viewer.username);
+    let visible = if visibility::sees_all(viewer) { VisibleRuns::All } else { VisibleRuns::Many(own) };
+    let sql = List { query, viewer, visible }.among(ids, conn.kind());
+    conn.fetch(sql).await?.iter().map(|row| Ok(row.uuid(0)?)).collect()
 }
 
 impl Conn {

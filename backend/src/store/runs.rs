@@ -1,7 +1,9 @@
 //! Single runs, with their reviews. The lists are in `run_list`, the steps in `run_steps`.
 
+use std::collections::BTreeSet;
+
 use shared::access::{Act, Involvement, Principal, access};
-use shared::id::{ReviewId, RunId};
+use shared::id::{ReviewId, RunId, Username};
 use shared::new_review::NewReview;
 use shared::review::Review;
 use shared::run::{Ending, RunStatus, RunSummary};
@@ -10,7 +12,7 @@ use uuid::Uuid;
 use super::batch::Table;
 use super::blobs::{Blobs, Reader};
 use super::db::{Arg, Conn, Row, Sql};
-use super::{Error, Store, unreadable, visibility};
+use super::{Error, Store, stored_review, unreadable, visibility};
 use crate::engine::{RunState, question_of, summary};
 
 pub(super) const RUNS: Table = Table {
@@ -20,6 +22,9 @@ pub(super) const RUNS: Table = Table {
 };
 /// The table of runs by status. Failed runs also stand there by their ending, if it is no real failure.
 pub(super) const RUNS_BY_STATUS: Table = Table { name: "runs_by_status", key: "status, created_at, id", others: "" };
+
+/// The table of the URLs to which the ends of runs are posted.
+pub(super) const RUN_CALLBACKS: Table = Table { name: "run_callbacks", key: "run_id", others: "url" };
 
 /// Returns the keys under which a run with this status may be listed: the status, and for a failed run, its ending.
 pub(super) fn listed_keys(status: &str, created_at: i64, id: Uuid) -> Vec<Vec<Arg>> {
@@ -88,6 +93,24 @@ impl Store {
         asked.map_err(|error| Error::Stored(format!("what review {review} asks: {error}")))
     }
 
+    /// Returns the URL to which the end of a run is posted. `None` if nobody asked for that.
+    pub async fn callback_of_run(&self, run: RunId) -> Result<Option<String>, Error> {
+        let sql = Sql::new("SELECT url FROM run_callbacks WHERE run_id = ").bind(run.0);
+        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        Ok(row.map(|row| row.text(0)).transpose()?)
+    }
+
+    /// Returns those of these runs whose end is posted to a URL.
+    pub async fn called_back_among(&self, runs: &[RunId]) -> Result<BTreeSet<RunId>, Error> {
+        if runs.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let ids: Vec<_> = runs.iter().map(|run| run.0).collect();
+        let of_runs = "SELECT run_id FROM run_callbacks WHERE run_id IN (";
+        let found = self.inner.db.read().await?.ids_among(of_runs, &ids).await?;
+        Ok(found.into_iter().map(RunId).collect())
+    }
+
     /// Returns a run that people may see, even if its state cannot be read.
     pub async fn find_run(&self, id: RunId) -> Result<Option<FoundRun>, Error> {
         let sql =
@@ -123,6 +146,18 @@ impl Store {
         Ok(Some((found(state, &run, 2)?, reviews.collect::<Result<_, _>>()?)))
     }
 
+    /// Returns who started a run that people may see, and its reviews without their large values, in the order in which
+    /// they were requested: what decides who may see it.
+    pub async fn run_rights(&self, id: RunId) -> Result<Option<(Username, Vec<Review>)>, Error> {
+        let mut conn = self.inner.db.read().await?;
+        let sql = Sql::new("SELECT requested_by FROM runs WHERE ").push(SHOWN).push(" AND id = ").bind(id.0);
+        let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
+        let name: Result<Username, _> = row.text(0)?.parse();
+        let name = name.map_err(|error| Error::Stored(format!("who started run {id}: {error}")))?;
+        let sql = stored_review::select().push(" FROM reviews r WHERE r.run_id = ").bind(id.0);
+        Ok(Some((name, conn.review_outlines(sql.push(" ORDER BY r.created_at, r.id")).await?)))
+    }
+
     /// Returns those of these runs that are over or wait for people.
     pub async fn stopped_among(&self, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
         // A run may be archived, and gone, by the time it is looked for.
@@ -145,7 +180,7 @@ impl Conn {
         viewer: &Principal,
         run: &RunSummary,
     ) -> Result<Option<Involvement>, Error> {
-        let may = |involvement| access(viewer, Act::SeeRun(run, involvement)).is_allowed();
+        let may = |involvement| access(viewer, Act::SeeRun(&run.requested_by, involvement)).is_allowed();
         let none = Some(Involvement::None).filter(|none| may(*none));
         if none.is_some() {
             return Ok(none);

@@ -21,9 +21,13 @@ impl Conn {
         Ok(found.into_iter().map(|(_, review)| review).collect())
     }
 
-    /// Deletes the subjects of a review that cannot be read. Their keys are not known, so the whole table is searched.
+    /// Deletes the rows by which a review is found that cannot be read: those of its subjects, and of the people who
+    /// decided it. Their keys are not known, so the whole tables are searched.
     pub async fn forget_audience(&mut self, review: ReviewId) -> Result<(), Error> {
-        self.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.0)).await?;
+        for table in ["review_audience", "decided_reviews"] {
+            let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE review_id = ");
+            self.execute(sql.bind(review.0)).await?;
+        }
         Ok(())
     }
 
@@ -83,20 +87,31 @@ impl Conn {
         reviews.map(|(review, row)| Ok((RunId(row.uuid(0)?), or_marked(review, row)?))).collect()
     }
 
-    /// Reads the review of a query that begins with [`select`], without its large values. If it cannot be read without
-    /// them, as some that earlier versions wrote, it is read as a whole.
+    /// Reads the review of a query that begins with [`select`], without its large values.
     pub async fn review_outline(&mut self, sql: Sql) -> Result<Option<Review>, Error> {
-        let Some(row) = self.fetch_one(sql).await? else { return Ok(None) };
-        let run = row.uuid(0)?;
-        let mut outline = Reader::default();
-        outline.add_without(run, row.text(1), hollow);
-        let mut read = outline.finish_each("a review", self, &mut Blobs::default()).await?.pop();
-        if matches!(read, Some(Err(_))) {
-            let mut whole = Reader::default();
-            whole.add_column(run, row.text(1));
-            read = whole.finish_each("a review", self, &mut Blobs::default()).await?.pop();
+        Ok(self.review_outlines(sql).await?.pop())
+    }
+
+    /// Reads the reviews of a query that begins with [`select`], without their large values. One that cannot be read
+    /// without them, as some that earlier versions wrote, is read as a whole.
+    pub async fn review_outlines(&mut self, sql: Sql) -> Result<Vec<Review>, Error> {
+        let rows = self.fetch(sql).await?;
+        let mut outlines = Reader::default();
+        for row in &rows {
+            outlines.add_without(row.uuid(0)?, row.text(1), hollow);
         }
-        read.map(|review| or_marked(review, &row)).transpose()
+        let outlines = outlines.finish_each("a review", self, &mut Blobs::default()).await?;
+        let mut reviews = Vec::with_capacity(rows.len());
+        for (mut review, row) in outlines.into_iter().zip(&rows) {
+            if review.is_err() {
+                let mut whole = Reader::default();
+                whole.add_column(row.uuid(0)?, row.text(1));
+                let read = whole.finish_each("a review", self, &mut Blobs::default()).await?.pop();
+                review = read.unwrap_or(review);
+            }
+            reviews.push(or_marked(review, row)?);
+        }
+        Ok(reviews)
     }
 }
 

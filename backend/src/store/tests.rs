@@ -3,6 +3,7 @@
 mod acts;
 mod calls;
 mod clocks;
+mod decided;
 mod decisions;
 mod deliveries;
 mod deputies;
@@ -19,6 +20,7 @@ mod places;
 mod plans;
 mod queue;
 mod reads;
+mod run_search;
 mod statistics;
 pub(crate) mod support;
 mod tasks;

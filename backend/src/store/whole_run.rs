@@ -26,7 +26,7 @@ pub struct WholeRun {
     pub steps: Vec<Step>,
     /// The reviews, in the order in which they were requested.
     pub reviews: Vec<Review>,
-    /// The deliveries about these reviews, as JSON.
+    /// The deliveries about these reviews and the run itself, as JSON.
     pub deliveries: Vec<Value>,
     /// The log rows of the run.
     pub rows: RunRows,
@@ -132,15 +132,16 @@ impl Conn {
     }
 
     async fn deliveries_of_run(&mut self, id: RunId) -> Result<Vec<Value>, Error> {
-        let sql = Sql::new(
-            "SELECT d.id, d.channel, d.target, d.event, d.review_id, d.status, d.error, d.created_at FROM deliveries d \
-             JOIN reviews v ON v.id = d.review_id WHERE v.run_id = ",
-        );
-        let rows = self.fetch(sql.bind(id.0).push(" ORDER BY d.created_at, d.id")).await?;
+        const OF_DELIVERY: &str = "d.id, d.channel, d.target, d.event, d.review_id, d.status, d.error, d.created_at";
+        let sql = Sql::new("SELECT ").push(OF_DELIVERY).push(" FROM deliveries d JOIN reviews v ON v.id = d.review_id");
+        let sql = sql.push(" WHERE v.run_id = ").bind(id.0).push(" UNION ALL SELECT ").push(OF_DELIVERY);
+        let sql = sql.push(" FROM deliveries d WHERE d.review_id IS NULL AND d.run_id = ").bind(id.0);
+        // By the time, then by the id.
+        let rows = self.fetch(sql.push(" ORDER BY 8, 1")).await?;
         let read = rows.iter().map(|row| {
             Ok::<_, Error>(json!({
                 "id": row.uuid(0)?, "channel": row.text(1)?, "target": row.text(2)?, "event": row.text(3)?,
-                "review_id": row.uuid(4)?, "status": row.text(5)?, "error": row.text_opt(6)?,
+                "review_id": row.uuid_opt(4)?, "status": row.text(5)?, "error": row.text_opt(6)?,
                 "created_at": Timestamp(row.int(7)?),
             }))
         });

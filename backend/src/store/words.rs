@@ -46,12 +46,12 @@ impl Words {
 
     /// Whether a text has all the words.
     pub fn are_in(&self, text: &str) -> bool {
-        self.found(|look| each_word(text, look))
+        self.found(|visit| each_word(text, visit))
     }
 
     /// Whether an entry has all the words.
     pub fn are_in_event(&self, event: &Event) -> bool {
-        self.found(|look| each_word_of(event, look))
+        self.found(|visit| each_word_of(event, visit))
     }
 
     fn found(&self, each: impl FnOnce(&mut dyn FnMut(&str))) -> bool {

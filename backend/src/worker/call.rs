@@ -144,10 +144,10 @@ async fn input(options: &WorkerOptions, claimed: &Claimed, abandoned: &Cancellat
             };
             ask(options, claimed, HandlerRequest { task: task.id, handler: *handler, review, until }).await
         }
-        Work::Look(inquiries) => {
+        Work::Inquire(inquiries) => {
             let answers = ask_all(&*options.programs, &inquiries, None, usize::MAX).await;
-            let looked = GuardrailReply::all(&inquiries, answers);
-            Input::GuardrailsAnswered { task: task.id, attempt: claimed.attempt, looked }
+            let replies = GuardrailReply::all(&inquiries, answers);
+            Input::GuardrailsAnswered { task: task.id, attempt: claimed.attempt, replies }
         }
         Work::Refuse(failure) => failed(claimed, failure),
     })
@@ -358,7 +358,7 @@ fn end(claimed: &Claimed, code: FlowCode, message: String) -> Input {
 fn failure(task: &Task, message: impl Into<String>) -> TaskFailure {
     let code = match task.kind {
         TaskKind::Model { .. } => FlowCode::ModelFailed,
-        TaskKind::Ask { .. } | TaskKind::Look { .. } => FlowCode::HandlerFailed,
+        TaskKind::Ask { .. } | TaskKind::Inquire { .. } => FlowCode::HandlerFailed,
         _ => FlowCode::ToolFailed,
     };
     TaskFailure::new(code, message)
@@ -369,7 +369,7 @@ fn kind(kind: &TaskKind) -> &'static str {
         TaskKind::Model { .. } => "model",
         TaskKind::Tool { .. } => "tool",
         TaskKind::Ask { .. } => "handler",
-        TaskKind::Look { .. } => "guardrail",
+        TaskKind::Inquire { .. } => "guardrail",
         TaskKind::Deadline { .. } | TaskKind::Wake { .. } => "timer",
     }
 }

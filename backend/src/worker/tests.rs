@@ -63,7 +63,8 @@ impl House {
         let run = RunId(Moment::of(&*self.clock).ids().uuid());
         let flow = "test".parse().unwrap();
         let context = Context::default();
-        self.commit(Operation::Launch { run, flow, version: None, input: JsonMap::new(), context }).await;
+        self.commit(Operation::Launch { run, flow, version: None, input: JsonMap::new(), context, callback_url: None })
+            .await;
         run
     }
 

@@ -15,7 +15,7 @@ const NEAR: i64 = 3_600_000_000;
 
 /// The tables of a run: name, copied columns, and the column by which the run's rows are found. `review` means the
 /// column `id` with the review's id.
-pub const TABLES: [(&str, &str, &str); 7] = [
+pub const TABLES: [(&str, &str, &str); 8] = [
     ("runs", "id, flow, status, requested_by, created_at, format, state, carries_question, steps", "id"),
     (
         "reviews",
@@ -26,6 +26,7 @@ pub const TABLES: [(&str, &str, &str); 7] = [
     ("runs_by_status", "status, created_at, id", "id"),
     ("queue", "due, severity_rank, created_at, id, class, claimed_until, question", "review"),
     ("review_audience", "subject, created_at, review_id", "review_id"),
+    ("decided_reviews", "username, decided_at, review_id", "review_id"),
     ("steps", "run_id, id, body", "run_id"),
     // Each copy gets its own number and HMAC.
     ("log", "commit_id, at, run_id, body", "run_id"),
@@ -35,7 +36,7 @@ const CLASS: (usize, usize) = (3, 4);
 
 /// The rows of one run, in the order of [`TABLES`], with everything marked that a copy replaces.
 pub struct Template {
-    rows: [Vec<Vec<Part>>; 7],
+    rows: [Vec<Vec<Part>>; 8],
     ids: Vec<Uuid>,
     /// All rows of the table `classes` (`class`, `outline`), to which rows of the queue refer.
     pub classes: Vec<Vec<Cell>>,
@@ -63,7 +64,7 @@ enum Piece {
 impl Template {
     /// Reads the rows of a run, as the store has written them. Fails if the run has values in `blobs`.
     pub fn of(conn: &Connection, run: Uuid, review: Uuid) -> Result<Self> {
-        let mut found: [Vec<Vec<Cell>>; 7] = Default::default();
+        let mut found: [Vec<Vec<Cell>>; 8] = Default::default();
         for ((table, columns, key), rows) in TABLES.into_iter().zip(&mut found) {
             let (id, key) = match key {
                 "review" => (review, "id"),
@@ -100,7 +101,7 @@ impl Template {
             }
         }
         let mut entries = 0;
-        for row in &found[6] {
+        for row in &found[7] {
             let Some(Cell::Text(body)) = row.get(3) else { continue };
             let body: Value = serde_json::from_str(body)?;
             entries += body["events"].as_array().context("a row has no events")?.len();
@@ -117,7 +118,7 @@ impl Template {
 
     /// Returns the rows of copy `number`, in the order of [`TABLES`], created at `at` (microseconds) and with these
     /// words.
-    pub fn copy(&self, number: usize, at: i64, words: &str) -> [Vec<Vec<Cell>>; 7] {
+    pub fn copy(&self, number: usize, at: i64, words: &str) -> [Vec<Vec<Cell>>; 8] {
         let ids: Vec<Uuid> = (0..self.ids.len()).map(|id| id_of(number, id, at)).collect();
         let cell = |part: &Part| match part {
             Part::Same(cell) => cell.clone(),
@@ -137,7 +138,7 @@ impl Template {
             }
         };
         let rows = |rows: &Vec<Vec<Part>>| rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-        [0, 1, 2, 3, 4, 5, 6].map(|table| rows(&self.rows[table]))
+        [0, 1, 2, 3, 4, 5, 6, 7].map(|table| rows(&self.rows[table]))
     }
 }
 

@@ -29,7 +29,7 @@ const START: f64 = 1000.0;
 const NOISE: f64 = 1.0;
 
 /// The kinds of reads: name, reader, and path. `MIDDLE` stands for a time in the middle of the log.
-const KINDS: [(&str, Reader, &str); 22] = [
+const KINDS: [(&str, Reader, &str); 26] = [
     ("audit_first", Reader::Admin, "/api/v1/audit"),
     ("audit_rare_kind", Reader::Admin, "/api/v1/audit?kind=user.created"),
     ("audit_common_kind", Reader::Admin, "/api/v1/audit?kind=run.completed"),
@@ -47,6 +47,10 @@ const KINDS: [(&str, Reader, &str); 22] = [
     ("runs_failed", Reader::Admin, "/api/v1/runs?status=failed"),
     ("runs_of_a_flow", Reader::Admin, "/api/v1/runs?flow=ask"),
     ("runs_of_a_reviewer", Reader::Reviewer, "/api/v1/runs"),
+    ("runs_of_a_person", Reader::Admin, "/api/v1/runs?requested_by=rita"),
+    ("runs_rare_word", Reader::Admin, "/api/v1/runs?q=zebra"),
+    ("runs_common_word", Reader::Admin, "/api/v1/runs?q=ask"),
+    ("reviews_decided", Reader::Reviewer, "/api/v1/reviews?decided_by=me"),
     ("reviews_first", Reader::Reviewer, "/api/v1/reviews"),
     ("reviews_rare_word", Reader::Reviewer, "/api/v1/reviews?order=urgency&q=zebra"),
     ("reviews_common_word", Reader::Reviewer, "/api/v1/reviews?order=urgency&q=refund"),

@@ -1,4 +1,4 @@
-//! Notifications of the browser about reviews that arrive while no tab of the console is in sight. What they say and
+//! Notifications of the browser about reviews that arrive, and runs that fail, while no tab of the console is in sight. What they say and
 //! when they are due is in `state::browser_notifications`; the browser's own permission and calls are here.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::access::Principal;
 use shared::id::{ReviewId, Username};
-use shared::log::{Entry, is_asked, takes_part};
+use shared::log::{Announced, AnnouncedSubject, Entry, has_started, is_asked, takes_part};
 use shared::notification::Occasion;
 use shared::protocol::ServerMessage;
 use shared::time::Timestamp;
@@ -190,7 +190,7 @@ impl BrowserNotifications {
             return;
         }
         match message {
-            ServerMessage::Entry(entry) if entry.event.kind.is_review() => self.take(entry),
+            ServerMessage::Entry(entry) if may_be_news(entry) => self.take(entry),
             ServerMessage::Gone { review_id, .. } => {
                 self.end(Subject::Review(*review_id));
                 self.end(Subject::Comments(*review_id));
@@ -209,10 +209,13 @@ impl BrowserNotifications {
         if !document().hidden() || entry.event.is_done_by(&me.username) {
             return;
         }
-        let Some((occasion, review, only)) = entry.event.announces() else { return };
-        let news = match occasion {
-            Occasion::Requested if is_asked(&me, &review) => News::of(&review),
-            Occasion::Commented if takes_part(&me, &review) => News::of_comment(&review),
+        let Some(Announced { occasion, about, only }) = entry.event.announces() else { return };
+        let news = match (occasion, &about) {
+            (Occasion::Requested, AnnouncedSubject::Review(review)) if is_asked(&me, review) => News::of(review),
+            (Occasion::Commented, AnnouncedSubject::Review(review)) if takes_part(&me, review) => {
+                News::of_comment(review)
+            }
+            (Occasion::RunFailed, AnnouncedSubject::Run(run)) if has_started(&me, run) => News::of_failed_run(run),
             _ => return,
         };
         if only.is_none_or(|only| only.contains(&me.username)) {
@@ -229,7 +232,7 @@ impl BrowserNotifications {
         if knows_asked && review.as_ref().is_some_and(|review| !is_asked(me, review)) {
             self.end(asked);
         }
-        let is_own = entry.event.actor.as_ref() == Some(&me.username);
+        let is_own = entry.event.is_done_by(&me.username);
         if knows_comments && (is_own || review.is_some_and(|review| !review.is_pending())) {
             self.end(comments);
         }
@@ -282,7 +285,7 @@ impl BrowserNotifications {
         for shows in due {
             let notice = match shows {
                 Shows::One(news) => state::one(&news, says_what, news.expires_at.map(page.until)),
-                Shows::Several(waiting, commented) => state::several(waiting, commented),
+                Shows::Several(counts) => state::several(counts),
             };
             self.show(notice, Rc::clone(&page.open));
         }
@@ -319,6 +322,11 @@ impl Inner {
             shown.notification.close();
         }
     }
+}
+
+/// Whether an entry may be news, or make something outdated.
+fn may_be_news(entry: &Entry) -> bool {
+    entry.event.kind.is_review() || entry.event.kind.occasion() == Some(Occasion::RunFailed)
 }
 
 fn permission() -> Permission {

@@ -1,6 +1,7 @@
 //! The components of pages.
 
 pub mod account_menu;
+pub mod archived;
 pub mod arrival;
 pub mod autosize;
 pub mod button;

@@ -20,6 +20,8 @@ use super::time;
 use crate::client::{BrowserNotifications, Live, Notifier, Session};
 use crate::state::inbox::Inbox;
 
+/// The beginnings of the paths that belong to the inbox, beside its own.
+const OF_INBOX: &[&str] = &["/reviews", "/decided"];
 /// The page on which a second factor is set up.
 const SECURITY: &str = "/people?tab=security";
 
@@ -130,7 +132,7 @@ fn Rail(help: RwSignal<bool>) -> impl IntoView {
     let admin = Memo::new(move |_| session.may(Act::ManagePeople));
     view! {
         <nav class="rail" aria-label="Main">
-            <RailLink href="/inbox" icon=icondata::LuInbox label=Signal::stored("Inbox".to_owned()) also="/reviews">
+            <RailLink href="/inbox" icon=icondata::LuInbox label=Signal::stored("Inbox".to_owned()) also=OF_INBOX>
                 <Show when=move || { pending.get() > 0 }>
                     <span class="n" aria-label=move || numbers.get().map(|numbers| numbers.says())>
                         {move || if pending.get() > 99 { "99+".to_owned() } else { pending.get().to_string() }}
@@ -163,14 +165,14 @@ fn RailLink(
     href: &'static str,
     icon: IconData,
     #[prop(into)] label: Signal<String>,
-    /// Another prefix of paths that belong to this link.
+    /// Other prefixes of paths that belong to this link.
     #[prop(optional)]
-    also: Option<&'static str>,
+    also: &'static [&'static str],
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     let location = use_location();
     let on = Memo::new(move |_| {
-        location.pathname.with(|path| path.starts_with(href) || also.is_some_and(|also| path.starts_with(also)))
+        location.pathname.with(|path| path.starts_with(href) || also.iter().any(|also| path.starts_with(also)))
     });
     view! {
         <a

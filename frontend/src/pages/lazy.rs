@@ -10,6 +10,7 @@ use shared::access::Act;
 use shared::error::{Code, Problem};
 
 use super::audit::AuditPage;
+use super::decided::DecidedPage;
 use super::flow::FlowPage;
 use super::flows::FlowsPage;
 use super::insights::InsightsPage;
@@ -27,6 +28,7 @@ pub enum LazyPage {
     Review,
     /// The selected reviews beside the inbox, which are in the same part.
     Selected,
+    Decided,
     Runs,
     Run,
     Flows,
@@ -50,6 +52,7 @@ fn review(page: LazyPage) -> Result<AnyView, SplitLoaderError> {
 fn page(page: LazyPage) -> Result<AnyView, SplitLoaderError> {
     Ok(untrack(|| match page {
         LazyPage::Review | LazyPage::Selected => ().into_any(),
+        LazyPage::Decided => view! { <DecidedPage /> }.into_any(),
         LazyPage::Runs => view! { <RunsPage /> }.into_any(),
         LazyPage::Run => view! { <RunPage /> }.into_any(),
         LazyPage::Flows => view! { <FlowsPage /> }.into_any(),
@@ -81,6 +84,7 @@ impl LazyPage {
     /// The heading of the page; `None` if it is known only once the page is loaded.
     fn heading(self) -> Option<&'static str> {
         match self {
+            Self::Decided => Some("Decided by me"),
             Self::Runs => Some("Runs"),
             Self::Flows => Some("Flows"),
             Self::Insights => Some("Insights"),

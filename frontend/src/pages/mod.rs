@@ -1,6 +1,7 @@
 //! The pages, with one file for each.
 
 pub mod audit;
+pub mod decided;
 pub mod flow;
 pub mod flows;
 pub mod inbox;

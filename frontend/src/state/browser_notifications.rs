@@ -4,11 +4,14 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use shared::author::Author;
 use shared::definition::Severity;
-use shared::id::{ReviewId, Username};
+use shared::id::{ReviewId, RunId, Username};
 use shared::review::Review;
+use shared::run::RunSummary;
 use shared::time::Timestamp;
 
+use super::ending;
 use super::hidden::named;
 use super::sentences::sentence;
 use super::words;
@@ -32,11 +35,12 @@ pub fn storage_key(owner: &Username) -> String {
     format!("countersign.browser-notifications.{owner}")
 }
 
-/// What a notification is about: a review that waits, or the comments on one.
+/// What a notification is about: a review that waits, the comments on one, or a run that has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     Review(ReviewId),
     Comments(ReviewId),
+    Run(RunId),
 }
 
 impl Subject {
@@ -45,20 +49,24 @@ impl Subject {
         match self {
             Self::Review(id) => id.to_string(),
             Self::Comments(id) => format!("{id}.comments"),
+            Self::Run(id) => id.to_string(),
         }
     }
 
     fn path(self) -> String {
-        let (Self::Review(id) | Self::Comments(id)) = self;
-        format!("/reviews/{id}")
+        match self {
+            Self::Review(id) | Self::Comments(id) => format!("/reviews/{id}"),
+            Self::Run(id) => format!("/runs/{id}"),
+        }
     }
 }
 
-/// What a notification says of a review.
+/// What a notification says of a review or a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
     pub about: Subject,
-    severity: Severity,
+    /// The severity of a review.
+    severity: Option<Severity>,
     title: String,
     from: String,
     pub expires_at: Option<Timestamp>,
@@ -70,7 +78,7 @@ impl News {
     pub fn of(review: &Review) -> Self {
         Self {
             about: Subject::Review(review.id),
-            severity: review.stakes.severity,
+            severity: Some(review.stakes.severity),
             title: words::cut(&named(&review.title)),
             from: words::cut(&named(&words::origin(review))),
             expires_at: review.expires_at,
@@ -80,9 +88,21 @@ impl News {
     /// Reads a review on which somebody has just commented. What they wrote is left to the console.
     pub fn of_comment(review: &Review) -> Self {
         let news = Self::of(review);
-        let by = review.comments.last().map(|comment| format!("{} · ", comment.by)).unwrap_or_default();
+        let by = review.comments.last().map(|comment| format!("{} · ", Author::from(comment))).unwrap_or_default();
         let from = format!("{by}{}", news.from);
         Self { about: Subject::Comments(review.id), from, expires_at: None, ..news }
+    }
+
+    /// Reads a run that has failed, or was stopped by a decision or a deadline. Its error is left to the console.
+    pub fn of_failed_run(run: &RunSummary) -> Self {
+        let topic = run.topic.as_deref().map(|topic| words::cut(&named(topic))).unwrap_or_default();
+        Self {
+            about: Subject::Run(run.id),
+            severity: None,
+            title: format!("{} · {}", ending::tag(run.status, run.error.as_ref()).0, words::cut(&named(&run.title))),
+            from: topic,
+            expires_at: None,
+        }
     }
 }
 
@@ -98,45 +118,57 @@ pub struct BrowserNotification {
 
 /// The notification of one review. `until` is its deadline in words.
 pub fn one(news: &News, says_what: bool, until: Option<String>) -> BrowserNotification {
-    let severity = sentence(news.severity.as_str());
+    let severity = news.severity.map(|severity| sentence(severity.as_str()));
     let (known, unknown) = match news.about {
-        Subject::Review(_) => (severity.as_str(), "A review waits for you"),
-        Subject::Comments(_) => ("Comment", "New comment on a review"),
+        Subject::Review(_) => (severity.as_deref(), "A review waits for you"),
+        Subject::Comments(_) => (Some("Comment"), "New comment on a review"),
+        Subject::Run(_) => (None, "A run of yours has failed"),
     };
     let (title, body) = if says_what {
         let until = until.map(|until| format!(" · until {until}")).unwrap_or_default();
-        (format!("{known} · {}", news.title), format!("{}{until}", news.from))
+        let parts: Vec<&str> = known.into_iter().chain([news.title.as_str()]).collect();
+        (parts.join(" · "), format!("{}{until}", news.from))
     } else {
-        (format!("{unknown} · {severity}"), String::new())
+        let parts: Vec<&str> = std::iter::once(unknown).chain(severity.as_deref()).collect();
+        (parts.join(" · "), String::new())
     };
     BrowserNotification { tag: news.about.tag(), title, body, path: news.about.path() }
 }
 
-/// The tag of the notification that counts reviews.
+/// The tag of the notification that counts the others.
 pub const SEVERAL: &str = "countersign.reviews";
 
-/// The notification that counts reviews that wait, and reviews with comments.
-pub fn several(waiting: usize, commented: usize) -> BrowserNotification {
-    let waiting = match waiting {
+/// The numbers of reviews that wait, of reviews with comments, and of runs that have failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub waiting: usize,
+    pub commented: usize,
+    pub failed: usize,
+}
+
+/// The notification that counts what is not shown one by one.
+pub fn several(counts: Counts) -> BrowserNotification {
+    let Counts { waiting, commented, failed } = counts;
+    let counted = |count: usize, one: &str, more: &str| match count {
         0 => None,
-        1 => Some("Another review waits for you".to_owned()),
-        count => Some(format!("{count} more reviews wait for you")),
+        1 => Some(one.to_owned()),
+        count => Some(format!("{count} {more}")),
     };
-    let commented = match commented {
-        0 => None,
-        1 => Some("Another review has new comments".to_owned()),
-        count => Some(format!("{count} more reviews have new comments")),
-    };
-    let title = waiting.into_iter().chain(commented).collect::<Vec<_>>().join(" · ");
-    BrowserNotification { tag: SEVERAL.to_owned(), title, body: String::new(), path: "/inbox".to_owned() }
+    let parts = [
+        counted(waiting, "Another review waits for you", "more reviews wait for you"),
+        counted(commented, "Another review has new comments", "more reviews have new comments"),
+        counted(failed, "Another run of yours has failed", "more runs of yours have failed"),
+    ];
+    let title = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let path = if waiting + commented == 0 { "/runs" } else { "/inbox" };
+    BrowserNotification { tag: SEVERAL.to_owned(), title, body: String::new(), path: path.to_owned() }
 }
 
 /// What is to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shows {
     One(News),
-    /// So many reviews that wait, and so many with comments.
-    Several(usize, usize),
+    Several(Counts),
 }
 
 /// The news that have arrived and are not shown yet.
@@ -194,8 +226,15 @@ impl Arrivals {
         if quiet && self.holds && shows.is_empty() {
             self.counted.extend(self.waiting.drain(..).map(|news| news.about));
             self.holds = false;
-            let waiting = self.counted.iter().filter(|about| matches!(about, Subject::Review(_))).count();
-            shows.push(Shows::Several(waiting, self.counted.len() - waiting));
+            let mut counts = Counts::default();
+            for about in &self.counted {
+                match about {
+                    Subject::Review(_) => counts.waiting += 1,
+                    Subject::Comments(_) => counts.commented += 1,
+                    Subject::Run(_) => counts.failed += 1,
+                }
+            }
+            shows.push(Shows::Several(counts));
         }
         if !shows.is_empty() {
             self.last = Some(now);
@@ -225,6 +264,10 @@ mod tests {
         Timestamp(seconds * 1_000_000)
     }
 
+    fn waiting(waiting: usize) -> Shows {
+        Shows::Several(Counts { waiting, ..Counts::default() })
+    }
+
     fn arrive(arrivals: &mut Arrivals, numbers: std::ops::Range<u32>) {
         numbers.for_each(|number| arrivals.arrive(asked(number)));
     }
@@ -237,12 +280,12 @@ mod tests {
         assert_eq!(arrivals.again_at(), Some(at(10)));
         arrive(&mut arrivals, 5..7);
         assert_eq!(arrivals.due(at(4)), []);
-        assert_eq!(arrivals.due(at(10)), [Shows::Several(4, 0)]);
+        assert_eq!(arrivals.due(at(10)), [waiting(4)]);
         assert_eq!(arrivals.again_at(), None, "nothing waits");
         // The burst goes on, and the count grows.
         arrive(&mut arrivals, 7..8);
         assert_eq!(arrivals.due(at(12)), []);
-        assert_eq!(arrivals.due(at(20)), [Shows::Several(5, 0)]);
+        assert_eq!(arrivals.due(at(20)), [waiting(5)]);
         // After a pause, reviews are shown one by one again.
         arrive(&mut arrivals, 8..9);
         assert_eq!(arrivals.due(at(30)), [Shows::One(asked(8))]);
@@ -255,7 +298,7 @@ mod tests {
         assert!(!arrivals.end(asked(1).about), "it was not shown");
         assert_eq!(arrivals.due(at(0)), [0, 2, 3].map(|number| Shows::One(asked(number))));
         arrivals.end(asked(4).about);
-        assert_eq!(arrivals.due(at(10)), [Shows::Several(1, 0)]);
+        assert_eq!(arrivals.due(at(10)), [waiting(1)]);
         assert!(arrivals.end(asked(5).about), "the notification counts none any more");
         assert!(!arrivals.end(asked(5).about));
     }
@@ -300,6 +343,24 @@ mod tests {
         assert!(notice.tag != asked.tag && notice.path == asked.path);
         let hidden = one(comments, false, None);
         assert_eq!((hidden.title.as_str(), hidden.body.as_str()), ("New comment on a review · Medium", ""));
-        assert_eq!(several(2, 1).title, "2 more reviews wait for you · Another review has new comments");
+        let counts = Counts { waiting: 2, commented: 1, failed: 0 };
+        assert_eq!(several(counts).title, "2 more reviews wait for you · Another review has new comments");
+    }
+
+    #[test]
+    fn a_run_that_has_failed_says_what_it_was_only_on_request() {
+        let run: RunSummary = serde_json::from_value(json!({
+            "id": "00000000-0000-0000-0000-000000000001", "flow": "mail", "title": "Mail\u{202e}", "topic": "the ocean",
+            "version": 1, "status": "failed", "revision": 3, "requested_by": "ana",
+            "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+            "error": { "code": "TOOL_FAILED", "message": "secret" },
+        }))
+        .unwrap();
+        let news = News::of_failed_run(&run);
+        let (hidden, shown) = (one(&news, false, None), one(&news, true, None));
+        assert_eq!((hidden.title.as_str(), hidden.body.as_str()), ("A run of yours has failed", ""));
+        assert_eq!((shown.title.as_str(), shown.body.as_str()), ("Failed · Mail[RLO]", "the ocean"));
+        assert_eq!(shown.path, format!("/runs/{}", run.id));
+        assert_eq!(several(Counts { failed: 2, ..Counts::default() }).path, "/runs");
     }
 }

@@ -142,7 +142,7 @@ pub fn timed_out(review: &Review) -> String {
 
 fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
     let hearer = hearer(review);
-    let is_leave = review.kind == ReviewKind::Approval || hearer == Hearer::Actions;
+    let is_leave = matches!(review.kind, ReviewKind::Approval | ReviewKind::ToolCalls) || hearer == Hearer::Actions;
     let (now, before) = match (then, review.kind) {
         (OnTimeout::Escalate(next), _) => return format!("escalated to {}", next.escalate),
         (OnTimeout::Follow | OnTimeout::Approve, ReviewKind::Edit) => {
@@ -278,6 +278,10 @@ mod tests {
             (
                 asked("checkpoint", AGENT, json!({ "on_timeout": "reject" })),
                 own("the agent stops, and its step fails", "the agent stopped, and its step failed"),
+            ),
+            (
+                asked("tool_calls", PROGRAM, json!({ "run_id": null, "on_timeout": "reject" })),
+                own("rejected", "rejected"),
             ),
             (review(1, 1, json!({ "on_timeout": "error" })), own("the run fails", "the run failed")),
             (review(1, 1, json!({ "on_timeout": "reject" })), own("rejected", "rejected")),

@@ -1,10 +1,13 @@
 //! The state of the console, as pure folds of the server's messages, and its texts. It needs neither Leptos nor a
 //! browser, so it is tested natively.
 
+pub mod account_words;
 pub mod action_words;
 pub mod browser_notifications;
 pub mod calls;
 pub mod changes;
+pub mod days;
+pub mod decided;
 pub mod diffs;
 pub mod drafts;
 pub mod durations;
@@ -27,6 +30,7 @@ pub mod reassignment;
 pub mod reconnect;
 pub mod record;
 pub mod report;
+pub mod run_filter;
 pub mod runs;
 pub mod saved_views;
 pub mod schema;

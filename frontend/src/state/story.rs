@@ -7,6 +7,7 @@ use shared::definition::{ChoiceKind, Effect, OnTimeout};
 use shared::log::{Entry, EventData, ReviewAct, ReviewActs, ReviewChange, ReviewUpdated};
 use shared::review::{Outcome, Resolution, Review, ReviewKind, ReviewOption};
 
+use super::account_words::account_changed;
 use super::ending::Ending;
 use super::sentences::{listed, quoted};
 use super::{calls, effects, option_fields, outcomes, record, words};
@@ -255,10 +256,7 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
             roles if roles.is_empty() => plain(format!("added {}, without roles", added.username)),
             roles => plain(format!("added {} as {roles}", added.username)),
         },
-        EventData::UserUpdated(changed) => match roles(changed.roles.as_deref()) {
-            roles if roles.is_empty() => plain(format!("changed {}", changed.username)),
-            roles => plain(format!("changed {}, now {roles}", changed.username)),
-        },
+        EventData::UserUpdated(changed) => plain(account_changed(entry.event.author().as_ref(), &changed)),
         EventData::GrantMade(of) => plain(format!("remembered an approval for {}", of.grant.tool)),
         EventData::GrantUsed(used) => {
             plain(format!("ran {} under the remembered approval of {}", used.grant.tool, used.grant.given_by))

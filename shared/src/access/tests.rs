@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Absent, Access, Act, Involvement, Principal, access, has_vote, may_be_handed, voice, votes_to_hand_over};
+use super::{
+    ADMIN, Absent, Access, Act, Involvement, Principal, REVIEWER, access, has_vote, may_be_handed, voice,
+    votes_to_hand_over,
+};
 use crate::review::Review;
 use crate::run::RunSummary;
 
@@ -217,7 +220,7 @@ fn row(principal: &Principal) -> String {
         Act::SeeSource,
         Act::Launch,
         Act::Ask,
-        Act::SeeRun(&run, Involvement::None),
+        Act::SeeRun(&run.requested_by, Involvement::None),
         Act::CancelRun(&run),
         Act::SeeReview(&asked),
         Act::SeeReview(&decided),
@@ -258,6 +261,27 @@ fn who_sees_a_review_may_comment_on_it_and_need_not_be_able_to_decide() {
 }
 
 #[test]
+fn a_token_lets_nobody_in_and_nobody_resets_their_own_access_as_an_admin() {
+    let (boss, dev) = (person("boss", &["admin"]), person("dev", &["developer"]));
+    let token = Principal { token: true, ..boss.clone() };
+    let (admin, reviewer) = (vec![ADMIN.to_owned()], vec![REVIEWER.to_owned()]);
+    let rights = |principal: &Principal| {
+        let acts = [
+            Act::GiveRoles(&admin),
+            Act::GiveRoles(&reviewer),
+            Act::ResetAccess(&dev.username),
+            Act::ResetAccess(&boss.username),
+            Act::CreateToken(&boss.username),
+            Act::CreateToken(&dev.username),
+        ];
+        acts.map(|act| access(principal, act).is_allowed())
+    };
+    assert_eq!(rights(&boss), [true, true, true, false, true, false]);
+    assert_eq!(rights(&token), [false, true, false, false, false, false]);
+    assert_eq!(rights(&dev), [false, false, false, false, false, true]);
+}
+
+#[test]
 fn a_token_has_a_right_only_through_a_role_that_it_names() {
     let mut table = String::new();
     for roles in ["", "legal", "reviewer", "asker", "developer", "admin"] {
@@ -289,4 +313,14 @@ admin     a token of dev yyyy yyyy yyyy yynn ynyy yyyy yyyn
 admin     somebody else  yyyy yyyy yynn yyyy yyyy yyyy yyyn
 ";
     assert_eq!(table, expected[1..], "{table}");
+}
+
+#[test]
+fn people_list_what_they_decided_and_admins_what_others_did() {
+    let ana = "ana".parse().expect("a name");
+    let may = |principal: &Principal| access(principal, Act::SeeDecisionsBy(&ana)).is_allowed();
+    assert!(may(&person("ana", &[])) && may(&person("boss", &["admin"])));
+    assert!(!may(&person("dev", &["developer"])), "those who see all reviews do not list them by people");
+    let token = |roles: &[&str]| Principal { token: true, ..person("ana", roles) };
+    assert!(may(&token(&["reviewer"])) && !may(&token(&["asker"])));
 }

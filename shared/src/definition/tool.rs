@@ -174,6 +174,8 @@ pub enum Builtin {
     RequestEdit,
     /// Asks for approval to do something that is not a tool call.
     RequestApproval,
+    /// Asks for a decision on each of several calls that whoever asks makes itself.
+    ReviewCalls,
     /// Hands a problem to a person.
     Escalate,
     /// Shows progress, and asks whether to continue.
@@ -194,6 +196,7 @@ impl Builtin {
             Self::AskHuman
                 | Self::RequestEdit
                 | Self::RequestApproval
+                | Self::ReviewCalls
                 | Self::Escalate
                 | Self::Checkpoint
                 | Self::Handoff

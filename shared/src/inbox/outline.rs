@@ -40,7 +40,8 @@ pub fn outline(review: &Review) -> Review {
     });
     let stakes = Stakes { severity: review.stakes.severity, reversible: review.stakes.reversible, ..Stakes::default() };
     let voting = review.voting.as_ref().map(|voting| Voting { voters: voting.voters.clone(), ..Voting::default() });
-    let delegations = review.delegations.iter().map(|handed| Delegation { at: Timestamp::default(), ..handed.clone() });
+    let handed = |handed: &Delegation| Delegation { token: None, at: Timestamp::default(), ..handed.clone() };
+    let delegations = review.delegations.iter().map(handed);
     Review {
         id: ReviewId(uuid::Uuid::nil()),
         revision: 0,

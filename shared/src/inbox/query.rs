@@ -6,10 +6,11 @@ use super::{Asker, Assigned, Due, Facet, ReviewOrder, is_irreversible, is_with, 
 use crate::access::Principal;
 use crate::definition::Severity;
 use crate::id::RunId;
+use crate::person_filter::PersonFilter;
 use crate::review::{Review, ReviewKind, ReviewStatus};
 use crate::time::{Span, Timestamp};
 
-/// `GET /api/v1/reviews`; without `run`, `requested_by`, `order`, `limit` and `cursor` also
+/// `GET /api/v1/reviews`; without `run`, `requested_by`, `decided_by`, `order`, `limit` and `cursor` also
 /// `GET /api/v1/reviews/facets`.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +44,10 @@ pub struct ReviewQuery {
     /// `me`: only reviews that the caller requested, or of runs that the caller started. Refused with the order
     /// `urgency` and for facets.
     pub requested_by: Option<Asker>,
+    /// `me`, or a username: only reviews that this person decided or voted on, newest decision first. Only admins may
+    /// name somebody else, whose decisions are listed once their reviews are over. Refused with `assigned`, with the
+    /// order `urgency`, and for facets.
+    pub decided_by: Option<PersonFilter>,
     /// The order of the list.
     pub order: Option<ReviewOrder>,
     /// The most reviews on a page.
@@ -52,7 +57,8 @@ pub struct ReviewQuery {
 }
 
 impl ReviewQuery {
-    /// Whether a review matches at a moment, apart from `run`, `q` and `requested_by`. Does not check whether `principal`
+    /// Whether a review matches at a moment, apart from `run`, `q`, `requested_by` and
+    /// `decided_by`. Does not check whether `principal`
     /// may see it.
     pub fn matches(&self, review: &Review, principal: &Principal, now: Timestamp) -> bool {
         self.misses(review, principal, now).next().is_none()

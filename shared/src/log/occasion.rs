@@ -8,21 +8,50 @@ use crate::access::{Act, Principal, access};
 use crate::id::Username;
 use crate::notification::Occasion;
 use crate::review::{Assignee, Review};
+use crate::run::RunSummary;
+
+/// What an event notifies of, and whom.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Announced {
+    /// The event as notifications name it.
+    pub occasion: Occasion,
+    /// The review or the run that it is about.
+    pub about: AnnouncedSubject,
+    /// The only people to notify; `None` for everyone whom the occasion concerns, such as everyone who may decide the
+    /// review now after an escalation. If a review was delegated, reassigned to a person, or given back by somebody who
+    /// can no longer decide it, only those are notified who have it now.
+    pub only: Option<Vec<Username>>,
+}
+
+/// A review or a run of which people and programs are notified, as it was after the commit.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnnouncedSubject {
+    /// A review.
+    Review(Box<Review>),
+    /// A run.
+    Run(Box<RunSummary>),
+}
 
 impl Event {
-    /// Returns the occasion for which the event notifies, its review, and the people to notify; `None` for everyone whom
-    /// the occasion concerns, such as everyone who may decide it now after an escalation. If a review was delegated,
-    /// reassigned to a person, or given back by somebody who can no longer decide it, only those are notified who have
-    /// it now.
-    pub fn announces(&self) -> Option<(Occasion, Review, Option<Vec<Username>>)> {
+    /// Returns what the event notifies of; `None` for most events.
+    pub fn announces(&self) -> Option<Announced> {
+        let of_review = |occasion, review, only| {
+            let about = AnnouncedSubject::Review(Box::new(review));
+            Some(Announced { occasion, about, only })
+        };
         if self.kind != EntryKind::ReviewUpdated {
-            return Some((self.kind.occasion()?, self.review()?, None));
+            let occasion = self.kind.occasion()?;
+            if self.kind.is_review() {
+                return of_review(occasion, self.review()?, None);
+            }
+            let about = AnnouncedSubject::Run(Box::new(self.run()?));
+            return Some(Announced { occasion, about, only: None });
         }
         match ReviewChange::deserialize(&self.data).ok()? {
             ReviewChange::Delegated { .. } => {
                 let review = self.review()?;
                 let to = review.delegations.last()?.to.clone();
-                Some((Occasion::Requested, review, Some(vec![to])))
+                of_review(Occasion::Requested, review, Some(vec![to]))
             }
             ReviewChange::Reassigned { .. } => {
                 let review = self.review()?;
@@ -30,13 +59,13 @@ impl Event {
                     Assignee::User(name) => Some(vec![name.clone()]),
                     Assignee::Role(_) => None,
                 };
-                Some((Occasion::Requested, review, only))
+                of_review(Occasion::Requested, review, only)
             }
             ReviewChange::Voters { given_back, .. } if !given_back.is_empty() => {
-                Some((Occasion::Requested, self.review()?, Some(given_back)))
+                of_review(Occasion::Requested, self.review()?, Some(given_back))
             }
-            ReviewChange::Escalated { .. } => Some((Occasion::Requested, self.review()?, None)),
-            ReviewChange::Comment { .. } => Some((Occasion::Commented, self.review()?, None)),
+            ReviewChange::Escalated { .. } => of_review(Occasion::Requested, self.review()?, None),
+            ReviewChange::Comment { .. } => of_review(Occasion::Commented, self.review()?, None),
             _ => None,
         }
     }
@@ -46,6 +75,11 @@ impl Event {
     pub fn is_done_by(&self, name: &Username) -> bool {
         self.actor.as_ref() == Some(name) && self.token.is_none()
     }
+}
+
+/// Whether a person is notified of a run: they started it.
+pub fn has_started(principal: &Principal, run: &RunSummary) -> bool {
+    run.requested_by == principal.username
 }
 
 /// Whether a person is asked: the review is pending, they may decide it, and have not voted on it.

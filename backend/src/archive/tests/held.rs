@@ -18,6 +18,7 @@ on_both! {
     a_run_with_a_pending_review_stays,
     each_flow_says_for_how_long,
     a_rejected_run_stands_in_no_list_once_it_is_archived,
+    a_review_leads_to_its_archived_run,
     what_a_message_tells_of_is_found_where_the_run_before_it_is_archived,
 }
 
@@ -108,6 +109,21 @@ async fn a_rejected_run_stands_in_no_list_once_it_is_archived(mut world: World) 
     assert_eq!(world.archiver().pass().await.expect("archives"), 1);
     let left = "DELETE FROM runs_by_status WHERE status IN ('failed', 'rejected')";
     assert_eq!(world.record.database.execute(left).await.expect("runs"), 0);
+}
+
+async fn a_review_leads_to_its_archived_run(mut world: World) {
+    add_reviewer(&world).await;
+    let run = world.launch("ask", "may it?").await;
+    let review = world.store().run_reviews(run).await.expect("reads").pop().expect("it asks");
+    world.store().commit(decide(&review, "ana", "yes")).await.expect("it is decided");
+    world.grow_old().await;
+    assert_eq!(world.store().archived_run_of(review.id).await.expect("reads"), None);
+    assert_eq!(world.archiver().pass().await.expect("archives"), 1);
+    assert_eq!(world.store().review(review.id).await.expect("reads"), None);
+    let archived = world.store().archived_run_of(review.id).await.expect("reads").expect("it is archived");
+    assert_eq!((archived.id, archived.requested_by.as_str()), (run, "dev"));
+    let left = "DELETE FROM decided_reviews";
+    assert_eq!(world.record.database.execute(left).await.expect("runs"), 0, "it stands in no list");
 }
 
 async fn what_a_message_tells_of_is_found_where_the_run_before_it_is_archived(mut world: World) {

@@ -187,6 +187,7 @@ impl World {
             version: None,
             input: [("text".to_owned(), json!(text))].into_iter().collect(),
             context: shared::run::Context::default(),
+            callback_url: None,
         };
         let by = Some(Actor::of(principal));
         self.store.commit(Change { by, key: None, operation }).await.expect("the run starts");

@@ -47,7 +47,7 @@ pub async fn run(args: StartArgs) -> anyhow::Result<()> {
     let api = server.client()?;
     let saved = api.flow(&flow, version).await.map_err(Quit::from)?;
     let (input, context) = (launch.input(saved.input.as_ref())?, launch.context()?);
-    let launch = Launch { flow, version, input, context };
+    let launch = Launch { flow, version, input, context, callback_url: None };
     let run = api.launch(&launch, idempotency_key.as_deref()).await.map_err(Quit::from)?;
     if !wait {
         render(&run, &server);

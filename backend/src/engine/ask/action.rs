@@ -257,15 +257,15 @@ impl<'f> Builder<'f> {
             ProposedKind::Output { .. } => GuardrailScope::Outputs,
         };
         let about = format!("{}.{}", step.id, proposed.id());
-        let look = |values: &JsonMap| {
+        let check = |values: &JsonMap| {
             let what = action(proposed.action_type().into(), &proposed.name, None);
-            self.look(&about, &step.node, on, what, values.clone(), None)
+            self.check_matter(&about, &step.node, on, what, values.clone(), None)
         };
         let fits = |redacted: JsonMap| match proposed.kind {
             ProposedKind::Agent => Ok(redacted),
             ProposedKind::Output { .. } => fitting_output(self.flow.of(&step.node), redacted),
         };
-        let (passed, findings) = guard(arguments, look, fits);
+        let (passed, findings) = guard(arguments, check, fits);
         (passed.map_or_else(Ruling::from, Ruling::Proceeds), findings)
     }
 

@@ -15,8 +15,8 @@ impl Builder<'_> {
     /// Creates the task that asks programs about an approval for guardrails.
     pub(super) fn ask_guardrails(&mut self, asking: Asking, approval: Approval, inquiries: Vec<Inquiry>) {
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return };
-        let task = self.add_task(&step, TaskKind::Look { review: asking.review }, self.now, true);
-        let asked = Asked::Guardrails { approval, task, inquiries, looked: self.looked.clone() };
+        let task = self.add_task(&step, TaskKind::Inquire { review: asking.review }, self.now, true);
+        let asked = Asked::Guardrails { approval, task, inquiries, replies: self.replies.clone() };
         self.state.questions.push(asking.of(asked, None));
     }
 

@@ -29,7 +29,7 @@ impl Builder<'_> {
         if review.claimed_by.as_ref().is_some_and(own) {
             return Ok(());
         }
-        let claim = Claim { by: by.username.clone(), until: self.now.after(LEASE) };
+        let claim = Claim { by: by.username.clone(), token: by.token_id, until: self.now.after(LEASE) };
         self.update(id, by, ReviewChange::Claim { via: Some(via) }, |review| review.claimed_by = Some(claim));
         Ok(())
     }

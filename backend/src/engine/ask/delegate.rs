@@ -46,7 +46,7 @@ impl Builder<'_> {
             return refused("too_many", message.to_owned());
         }
         let at = self.now;
-        let from = &by.username;
+        let (from, token) = (&by.username, by.token_id);
         self.update(id, by, ReviewChange::Delegated { via: Some(via) }, |review| {
             review.remove_votes(|vote| vote.by == *from);
             if review.claimed_by.as_ref().is_some_and(|claim| claim.by == *from) {
@@ -56,6 +56,7 @@ impl Builder<'_> {
                 from: from.clone(),
                 to: to.clone(),
                 on_behalf_of,
+                token,
                 at,
             });
             review.delegations.extend(handed);

@@ -68,7 +68,11 @@ impl Builder<'_> {
         let requests = match &said {
             CheckedVerdict::Actions(decisions, instructions) => {
                 self.check_responses(subject, decisions).map_err(Refusal::Invalid)?;
-                let requests = self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?;
+                // Whoever asks makes the calls, so there is nothing to render.
+                let requests = match subject {
+                    Subject::Ask { .. } => BTreeMap::new(),
+                    _ => self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?,
+                };
                 self.refuse_unasked(review, subject, decisions, instructions.as_deref())?;
                 requests
             }

@@ -12,14 +12,14 @@ use crate::flow::guardrail::{Finding, GuardrailVerdict};
 /// The maximum number of times that a value is redacted.
 const ROUNDS: usize = 8;
 
-/// Returns a value as guardrails leave it, or the block, and all their findings. `look` applies guardrails; `fits` turns
+/// Returns a value as guardrails leave it, or the block, and all their findings. `check` applies guardrails; `fits` turns
 /// redacted values into the value that takes effect, or says why that is impossible.
 pub(super) fn guard<T>(
     value: T,
-    look: impl Fn(&T) -> GuardrailVerdict,
+    check: impl Fn(&T) -> GuardrailVerdict,
     fits: impl Fn(JsonMap) -> Result<T, String>,
 ) -> (Result<T, Blocked>, Vec<Finding>) {
-    let GuardrailVerdict { mut findings, mut redacted } = look(&value);
+    let GuardrailVerdict { mut findings, mut redacted } = check(&value);
     if let Some(blocked) = Blocked::by(&findings) {
         return (Err(blocked), findings);
     }
@@ -37,7 +37,7 @@ pub(super) fn guard<T>(
                 );
             }
         };
-        let again = look(&value);
+        let again = check(&value);
         let by_effect = |effect| again.findings.iter().find(|finding| finding.effect == effect).cloned();
         if let Some(block) = by_effect(Effect::Block) {
             return blocked(findings, block);

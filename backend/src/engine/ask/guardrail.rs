@@ -43,7 +43,7 @@ impl PutIn {
     }
 
     /// Creates the values from edits that were checked before.
-    pub(in crate::engine) fn looked_at(edits: JsonMap) -> Self {
+    pub(in crate::engine) fn checked(edits: JsonMap) -> Self {
         Self { edits, ..Self::default() }
     }
 }
@@ -132,8 +132,9 @@ impl Builder<'_> {
         if !is_guarded {
             return (Ok(said), Vec::new());
         }
-        let look = |said: &JsonMap| self.look(about, node, GuardrailScope::Edits, what.clone(), said.clone(), None);
-        let (passed, mut findings) = guard(said, look, Ok);
+        let check =
+            |said: &JsonMap| self.check_matter(about, node, GuardrailScope::Edits, what.clone(), said.clone(), None);
+        let (passed, mut findings) = guard(said, check, Ok);
         for finding in &mut findings {
             finding.key = None;
         }
@@ -149,7 +150,7 @@ impl Builder<'_> {
     ) -> (Ruling<ToolCall>, Vec<Finding>) {
         let original = call.clone();
         let fits = |redacted| self.redacted(step, &original, &redacted);
-        let (passed, findings) = guard(call, |call| self.look_at_call(step, agent, call), fits);
+        let (passed, findings) = guard(call, |call| self.check_call(step, agent, call), fits);
         (passed.map_or_else(Ruling::from, Ruling::Proceeds), findings)
     }
 
@@ -165,17 +166,24 @@ impl Builder<'_> {
         self.edited(&step.node, call, arguments)
     }
 
-    fn look_at_call(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> GuardrailVerdict {
+    fn check_call(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> GuardrailVerdict {
         if !self.is_guarded(step, agent, call) {
             return GuardrailVerdict::default();
         }
         let what = self.seen_action(step, agent, call);
         let about = format!("{}.{}", step.id, call.id);
-        self.look(&about, &step.node, GuardrailScope::Actions, what, call.arguments.clone(), call.request.as_ref())
+        self.check_matter(
+            &about,
+            &step.node,
+            GuardrailScope::Actions,
+            what,
+            call.arguments.clone(),
+            call.request.as_ref(),
+        )
     }
 
     /// Lets guardrails check values; `about` identifies them in the run.
-    pub(super) fn look(
+    pub(super) fn check_matter(
         &self,
         about: &str,
         node: &NodeId,
@@ -186,8 +194,8 @@ impl Builder<'_> {
     ) -> GuardrailVerdict {
         let id = format!("{}.{about}", self.state.id);
         let matter = Matter { id, subject, action, values, request };
-        let answered = |inquiry: &Inquiry| answer_to(&self.looked, inquiry);
-        self.flow.of(node).look(&matter, || scope::of_run(&self.state), &answered)
+        let answered = |inquiry: &Inquiry| answer_to(&self.replies, inquiry);
+        self.flow.of(node).check_matter(&matter, || scope::of_run(&self.state), &answered)
     }
 
     /// Returns what conditions of guardrails see of a call: the same as people.
@@ -215,7 +223,7 @@ impl Builder<'_> {
     /// Returns the values that a decision puts in, as guardrails leave them. A blocked value is a mistake at its place:
     /// nothing has happened yet, so it can be changed.
     pub(in crate::engine) fn put_in(&self, review: &Review, request: &DecisionRequest) -> Result<PutIn, Refusal> {
-        let put_in = self.look_at_put_in(review, request);
+        let put_in = self.check_put_in(review, request);
         let unasked = inquiries(put_in.findings.iter().map(|(_, finding)| finding));
         if !unasked.is_empty() {
             return Err(Refusal::unasked(unasked));
@@ -227,7 +235,7 @@ impl Builder<'_> {
         if mistakes.is_empty() { Ok(put_in) } else { Err(Refusal::Invalid(mistakes)) }
     }
 
-    pub(super) fn look_at_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
+    pub(super) fn check_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
         let (text, fields) = match &request.verdict {
             Verdict::Text { text } if review.answers_in_words() => (Some(text.clone()), JsonMap::new()),
             Verdict::Choose { fields, .. } => (None, fields.clone()),
@@ -242,15 +250,15 @@ impl Builder<'_> {
             return put_in;
         }
         let about = review.id.to_string();
-        let look = |values: &JsonMap| {
+        let check = |values: &JsonMap| {
             let what = action("edit", id.own(), None);
-            self.look(&about, id, GuardrailScope::Edits, what, values.clone(), None)
+            self.check_matter(&about, id, GuardrailScope::Edits, what, values.clone(), None)
         };
         for (at, values) in [("/edits", &mut put_in.edits), ("/verdict/fields", &mut put_in.fields)] {
             if values.is_empty() {
                 continue;
             }
-            let (passed, findings) = guard(values.clone(), look, Ok);
+            let (passed, findings) = guard(values.clone(), check, Ok);
             let place =
                 |key: &Option<String>| key.as_ref().map_or(at.to_owned(), |key| at.to_owned() + &pointer([key]));
             for finding in findings {
@@ -264,7 +272,7 @@ impl Builder<'_> {
             *values = passed.unwrap_or_default();
         }
         if let Some(text) = put_in.text.take() {
-            let (passed, findings) = guard(of_text(&text), look, Ok);
+            let (passed, findings) = guard(of_text(&text), check, Ok);
             let here = |finding| ("/verdict/text".to_owned(), Finding { key: None, ..finding });
             put_in.findings.extend(findings.into_iter().map(here));
             put_in.text = passed.ok().and_then(|said| text_of(&said).map(str::to_owned));
@@ -274,12 +282,12 @@ impl Builder<'_> {
 
     /// Returns the output of the run as guardrails leave it, or the block, and their findings.
     fn guard_output(&self) -> (Result<JsonMap, Blocked>, Vec<Finding>) {
-        let look = |output: &JsonMap| {
+        let check = |output: &JsonMap| {
             let what = action("output", self.state.flow.as_str(), None);
-            self.look("output", &NodeId::end_of(""), GuardrailScope::Outputs, what, output.clone(), None)
+            self.check_matter("output", &NodeId::end_of(""), GuardrailScope::Outputs, what, output.clone(), None)
         };
         let fits = |redacted| fitting_output(self.flow, redacted);
-        guard(view::output(self.flow, &self.state.keys), look, fits)
+        guard(view::output(self.flow, &self.state.keys), check, fits)
     }
 
     /// Returns what guardrails ask programs about the output of the run before it can be returned.
@@ -289,7 +297,7 @@ impl Builder<'_> {
 
     /// Lets guardrails check the output of the run before it is returned. Returns the output as they leave it; `Err` if
     /// they block it.
-    pub(in crate::engine) fn look_at_output(&mut self) -> Result<JsonMap, RunError> {
+    pub(in crate::engine) fn check_final_output(&mut self) -> Result<JsonMap, RunError> {
         let (passed, findings) = self.guard_output();
         self.emit_findings(None, findings.iter().map(|finding| (None, finding)));
         passed.map_err(|blocked| RunError {

@@ -16,21 +16,21 @@ impl Builder<'_> {
     pub(in crate::engine) fn guardrails_answered(
         &mut self,
         task: TaskId,
-        looked: Vec<GuardrailReply>,
+        replies: Vec<GuardrailReply>,
     ) -> Result<(), Refusal> {
         let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
         let (question, _) = self.take_question(review).ok_or(Refusal::TaskOver)?;
-        let Question { asked: Asked::Guardrails { approval, inquiries, looked: before, .. }, .. } = &question else {
+        let Question { asked: Asked::Guardrails { approval, inquiries, replies: before, .. }, .. } = &question else {
             self.state.questions.push(question);
             return Err(Refusal::TaskOver);
         };
         let approval = approval.clone();
-        self.looked = [before.clone(), looked].concat();
+        self.replies = [before.clone(), replies].concat();
         // An inquiry without an answer counts as failed, so that nothing is asked twice.
         for inquiry in inquiries {
-            if answer_to(&self.looked, inquiry).is_none() {
+            if answer_to(&self.replies, inquiry).is_none() {
                 let reason = "there was no answer".to_owned();
-                self.looked.push(GuardrailReply::new(inquiry, GuardrailAnswer::Fails { reason }));
+                self.replies.push(GuardrailReply::new(inquiry, GuardrailAnswer::Fails { reason }));
             }
         }
         self.end_task(task);
@@ -42,12 +42,12 @@ impl Builder<'_> {
     pub(in crate::engine) fn guardrails_unanswered(&mut self, task: TaskId, why: &str) -> Result<(), Refusal> {
         let failed =
             |inquiry: &Inquiry| GuardrailReply::new(inquiry, GuardrailAnswer::Fails { reason: why.to_owned() });
-        let looked = self.inquiries_of(task).unwrap_or_default().iter().map(failed).collect();
-        self.guardrails_answered(task, looked)
+        let replies = self.inquiries_of(task).unwrap_or_default().iter().map(failed).collect();
+        self.guardrails_answered(task, replies)
     }
 
     /// Whether a task asks programs for guardrails.
-    pub(in crate::engine) fn is_look(&self, task: TaskId) -> bool {
+    pub(in crate::engine) fn is_inquiry(&self, task: TaskId) -> bool {
         self.inquiries_of(task).is_some()
     }
 

@@ -34,6 +34,7 @@ impl Builder<'_> {
         let decisions = instructed.as_ref().unwrap_or(decisions);
         match subject {
             Subject::Agent { .. } | Subject::Output { .. } => self.rule_action(subject, decisions),
+            Subject::Ask { .. } => self.rule_asked(review, subject, decisions, instructions),
             _ => {
                 let (rulings, findings) = self.rule_calls(review, subject, decisions);
                 let instructions = instructions.filter(|_| instructed.is_none()).map(str::to_owned);
@@ -111,7 +112,7 @@ impl Builder<'_> {
         if let (Verdict::Choose { option, .. }, Some(question)) = (&request.verdict, self.state.question(review.id)) {
             findings.extend(self.findings_about(&question.subject, Some(option)).0);
         }
-        findings.extend(self.look_at_put_in(review, request).into_findings().map(|finding| (None, finding)));
+        findings.extend(self.check_put_in(review, request).into_findings().map(|finding| (None, finding)));
         let unasked = inquiries(findings.iter().map(|(_, finding)| finding));
         if !unasked.is_empty() {
             return Err(Refusal::unasked(unasked));

@@ -83,7 +83,7 @@ impl Builder<'_> {
             }
             // They have no time limit.
             (_, Subject::Takeover { .. } | Subject::Handoff { .. } | Subject::Specialist { .. }) => return false,
-            (on_timeout, Subject::Ask { .. }) => {
+            (on_timeout, Subject::Ask { .. }) if review.actions.is_empty() || on_timeout == OnTimeout::Error => {
                 let option = (on_timeout == OnTimeout::Approve).then_some(APPROVE);
                 if let Err(Refusal::Unasked { inquiries, .. }) = self.refuse_unasked_reply(&subject, option) {
                     self.ask_guardrails_instead(id, Approval::Timer, inquiries);

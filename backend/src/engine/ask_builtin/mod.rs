@@ -5,7 +5,9 @@ mod parameters;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{AlternativeChoice, Builtin, ContentType, Cost, Policy, Severity, option_text, read_twice};
+use shared::definition::{
+    ActionKind, AlternativeChoice, Builtin, ContentType, Cost, Policy, Severity, option_text, read_twice,
+};
 use shared::id::Username;
 use shared::statistics::EscalationReason;
 use shared::time::Span;
@@ -21,6 +23,8 @@ pub(super) enum Ask {
     Edit(DraftToEdit),
     /// Something to be approved that is not a tool call.
     Approval(Box<Proposal>),
+    /// Calls that whoever asks makes itself, to be decided one by one.
+    Calls(Box<ProposedCalls>),
     /// A problem that an agent cannot solve.
     Escalation(Box<Escalation>),
     /// A report of progress, and whether to continue.
@@ -113,6 +117,32 @@ pub(super) struct ProposedAction {
     pub arguments: JsonMap,
 }
 
+/// Calls that an agent, or another program, is about to make itself.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct ProposedCalls {
+    pub description: Option<String>,
+    pub actions: Vec<ProposedCall>,
+    #[serde(default)]
+    pub severity: Severity,
+    pub category: Option<String>,
+    pub reversible: Option<bool>,
+    #[serde(default)]
+    pub consequences: Vec<String>,
+    pub estimated_cost: Option<Cost>,
+    pub timeout: Option<Span>,
+}
+
+/// One of these calls.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct ProposedCall {
+    pub name: String,
+    #[serde(default)]
+    pub arguments: JsonMap,
+    pub description: Option<String>,
+    /// The answers that whoever asks can carry out; `None` for all four. A rejection is always possible.
+    pub allowed_decisions: Option<Vec<ActionKind>>,
+}
+
 /// A problem that an agent cannot solve.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Escalation {
@@ -178,6 +208,7 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
         Builtin::AskHuman => serde_json::from_value(arguments).map(Ask::Clarification),
         Builtin::RequestEdit => serde_json::from_value(arguments).map(Ask::Edit),
         Builtin::RequestApproval => serde_json::from_value(arguments).map(Ask::Approval),
+        Builtin::ReviewCalls => serde_json::from_value(arguments).map(Ask::Calls),
         Builtin::Escalate => serde_json::from_value(arguments).map(Ask::Escalation),
         Builtin::Checkpoint => serde_json::from_value(arguments).map(Ask::Checkpoint),
         Builtin::Handoff => serde_json::from_value(arguments).map(Ask::Handoff),
@@ -202,6 +233,16 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
         Ask::Handoff(Handoff { to, .. }) if to.parse::<Username>().is_err() => {
             return Err(format!("`to`: `{to}` is neither a role nor a username"));
         }
+        Ask::Calls(calls) => {
+            let only_reject = |call: &ProposedCall| {
+                call.allowed_decisions
+                    .as_ref()
+                    .is_some_and(|kinds| kinds.iter().all(|kind| *kind == ActionKind::Reject))
+            };
+            if let Some(index) = calls.actions.iter().position(only_reject) {
+                return Err(format!("`allowed_decisions` of action {} leave nothing but a rejection", index + 1));
+            }
+        }
         Ask::Edit(_) | Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {}
         Ask::Approval(proposal) => {
             let own = [APPROVE, REJECT];
@@ -218,6 +259,7 @@ impl Ask {
             Self::Clarification(asked) => asked.timeout,
             Self::Edit(draft) => draft.timeout,
             Self::Approval(proposal) => proposal.timeout,
+            Self::Calls(calls) => calls.timeout,
             Self::Escalation(escalation) => escalation.timeout,
             Self::Checkpoint(checkpoint) => checkpoint.timeout,
             Self::Handoff(_) => None,
@@ -258,8 +300,9 @@ pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
              `allow_free_text: false`"
                 .to_owned())
         }
-        Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {
-            Err("escalations, checkpoints and handoffs are decided by one person: leave `policy` out".to_owned())
+        Ask::Calls(_) | Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {
+            let message = "calls, escalations, checkpoints and handoffs are decided by one person: leave `policy` out";
+            Err(message.to_owned())
         }
         Ask::Approval(approval) if !approval.alternatives.is_empty() => {
             Err("if several people decide, a vote for an alternative would count as an approval: leave \

@@ -8,6 +8,8 @@ use shared::statistics::EscalationReason;
 const OPTIONS: std::ops::RangeInclusive<usize> = 2..=10;
 /// The longest id of an option or an alternative, in characters: it fits into what a button in Slack holds.
 const MAX_ID: usize = 200;
+/// The most calls of one question.
+const MAX_CALLS: usize = 20;
 /// The most alternatives of an action.
 const MAX_ALTERNATIVES: usize = 10;
 /// The most entries of a list of sentences.
@@ -19,6 +21,11 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
     let id = json!({ "type": "string", "minLength": 1, "maxLength": MAX_ID });
     let texts = json!({ "type": "array", "items": text, "maxItems": MAX_SENTENCES });
     let timeout = json!({ "type": "string", "description": "How long to wait, such as 30m or 2h; default: no limit" });
+    let severity = json!({ "enum": ["low", "medium", "high", "critical"] });
+    let cost = json!({
+        "type": "object", "required": ["amount", "currency"],
+        "properties": { "amount": { "type": "number" }, "currency": text },
+    });
     let (required, mut properties) = match builtin {
         Builtin::AskHuman => (
             json!(["question"]),
@@ -59,14 +66,11 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
                     "type": "object", "required": ["name"], "additionalProperties": false,
                     "properties": { "name": text, "arguments": { "type": "object" } },
                 },
-                "severity": { "enum": ["low", "medium", "high", "critical"] },
+                "severity": severity,
                 "category": text,
                 "reversible": { "type": "boolean" },
                 "consequences": texts,
-                "estimated_cost": {
-                    "type": "object", "required": ["amount", "currency"],
-                    "properties": { "amount": { "type": "number" }, "currency": text },
-                },
+                "estimated_cost": cost,
                 "alternatives": {
                     "type": "array", "maxItems": MAX_ALTERNATIVES,
                     "description": "What people can choose instead: then the answer says approved: false and which alternative to do",
@@ -75,6 +79,31 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
                         "properties": { "id": id, "description": text, "tradeoffs": text },
                     },
                 },
+            }),
+        ),
+        Builtin::ReviewCalls => (
+            json!(["actions"]),
+            json!({
+                "description": { "type": "string", "minLength": 1, "description": "What the calls are for" },
+                "actions": {
+                    "type": "array", "minItems": 1, "maxItems": MAX_CALLS,
+                    "description": "The calls, which you make yourself once they are decided",
+                    "items": {
+                        "type": "object", "required": ["name"], "additionalProperties": false,
+                        "properties": {
+                            "name": text, "arguments": { "type": "object" }, "description": text,
+                            "allowed_decisions": {
+                                "type": "array", "minItems": 1,
+                                "items": { "enum": ["approve", "edit", "reject", "respond"] },
+                            },
+                        },
+                    },
+                },
+                "severity": severity,
+                "category": text,
+                "reversible": { "type": "boolean" },
+                "consequences": texts,
+                "estimated_cost": cost,
             }),
         ),
         Builtin::Escalate => (

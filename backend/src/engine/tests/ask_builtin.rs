@@ -278,6 +278,56 @@ fn guardrails_look_at_the_action_that_a_request_for_approval_is_about() {
 }
 
 #[test]
+fn calls_that_an_agent_makes_itself_are_decided_one_by_one() {
+    let source = DESK.replace("GATES", "").replace("look]", "look, check]");
+    let mut play = Play::start(&source.replace("  look:", "  check: { builtin: review_calls }\n  look:"), json!({}));
+    let actions = json!([
+        { "name": "mail", "arguments": { "to": "ana" } },
+        { "name": "drop", "arguments": { "table": "Falcon" } },
+        { "name": "pay", "arguments": { "amount": 5 }, "allowed_decisions": ["approve"] },
+        { "name": "find", "description": "Looks it up" },
+    ]);
+    play.model("serve", calls([("check", json!({ "actions": actions, "severity": "high" }))]));
+    let review = play.review();
+    assert_eq!(
+        (review.kind, review.asked_by, &*review.title),
+        (ReviewKind::ToolCalls, Some(AskedBy::Agent), "mail, drop and 2 more")
+    );
+    assert_eq!(review.warnings.iter().filter_map(|one| one.action.as_deref()).collect::<Vec<_>>(), ["call-2"]);
+    let decide = |third| {
+        let edit = |arguments: Value| ActionDecision::Edit { arguments: object(arguments) };
+        let found = ActionDecision::Respond { message: "Row 7.".to_owned() };
+        let verdict = answer_actions([
+            ("call-1", edit(json!({ "to": "tom" }))),
+            ("call-2", ActionDecision::APPROVE),
+            ("call-3", third),
+            ("call-4", found),
+        ]);
+        DecisionRequest { comment: Some("Soon.".to_owned()), ..request(&review, verdict) }
+    };
+    let edit = ActionDecision::Edit { arguments: object(json!({ "amount": 4 })) };
+    let refused = play.try_decide(review.id, &ana(), decide(edit)).unwrap_err();
+    assert_eq!(mistakes(refused), [("/verdict/decisions/call-3/type".to_owned(), "not_allowed".to_owned())]);
+    let later = ActionDecision::Reject { message: Some("Later.".to_owned()) };
+    play.try_decide(review.id, &ana(), decide(later)).unwrap();
+    let mut result = results(&play)[0].clone();
+    assert_eq!(
+        result["decisions"].take(),
+        json!([
+            { "id": "call-1", "type": "edit", "arguments": { "to": "tom" } },
+            { "id": "call-2", "type": "reject", "message": "GUARDRAIL_BLOCKED: own: it matches the pattern" },
+            { "id": "call-3", "type": "reject", "message": "Later." },
+            { "id": "call-4", "type": "respond", "message": "Row 7." },
+        ])
+    );
+    assert_eq!((&result["instructions"], &result["by"]), (&json!("Soon."), &json!("ana")));
+    let resolution = play.past(review.id).resolution.clone().unwrap();
+    assert_eq!((resolution.outcome, resolution.vetoes.len()), (Outcome::Decided, 1));
+    play.model("serve", text("Done."));
+    assert_eq!(play.status(), RunStatus::Completed);
+}
+
+#[test]
 fn a_question_that_is_taken_back_is_told_and_one_of_a_cancelled_run_is_withdrawn() {
     let mut play = start();
     play.model("serve", calls([("ask", json!({ "question": "Why?" }))]));

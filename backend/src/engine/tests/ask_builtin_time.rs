@@ -14,13 +14,14 @@ nodes:
 ";
 
 /// A call of each builtin that waits for people.
-fn asks() -> [(&'static str, Value); 5] {
+fn asks() -> [(&'static str, Value); 6] {
     [
         ("ask_human", json!({ "question": "Why?" })),
         ("request_edit", json!({ "content": "Dear all", "purpose": "The letter" })),
         ("request_approval", json!({ "description": "Pay", "action": { "name": "refund", "arguments": { "n": 1 } } })),
         ("checkpoint", json!({ "phase": "Half", "progress": 0.5 })),
         ("escalate", json!({ "reason": "out_of_scope", "explanation": "Not mine." })),
+        ("review_calls", json!({ "actions": [{ "name": "refund", "arguments": { "n": 1 } }] })),
     ]
 }
 
@@ -57,6 +58,9 @@ fn each_builtin_with_each_timer_comes_to_what_the_flow_says() {
     let aborted = || json!("step fails: FLOW_HUMAN_REJECTED: nobody decided in time");
     let refused = || json!({ "approved": false, "reason": "nobody decided in time" });
     let proceeds = || json!({ "decision": "continue" });
+    let runs = json!({ "decisions": [{ "id": "call-1", "type": "approve", "arguments": { "n": 1 } }] });
+    let no_call =
+        || json!({ "decisions": [{ "id": "call-1", "type": "reject", "message": "nobody decided in time" }] });
     for (builtin, arguments) in asks() {
         // In this order: no setting, approve, reject, error, follow.
         let comes = match builtin {
@@ -64,6 +68,7 @@ fn each_builtin_with_each_timer_comes_to_what_the_flow_says() {
             "request_edit" => [unchanged(), unchanged(), late(), late(), unchanged()],
             "request_approval" => [refused(), json!({ "approved": true }), refused(), late(), late()],
             "checkpoint" => [late(), proceeds(), aborted(), late(), proceeds()],
+            "review_calls" => [no_call(), runs.clone(), no_call(), late(), no_call()],
             _ => [late(), late(), aborted(), late(), late()],
         };
         for (timer, comes) in ["", "approve", "reject", "error", "follow"].into_iter().zip(comes) {

@@ -1,5 +1,8 @@
 //! Delegated reviews, and claims that run out.
 
+use shared::author::Author;
+use shared::id::TokenId;
+
 use super::*;
 
 const ASK: &str = r"
@@ -175,4 +178,19 @@ fn a_claim_that_has_run_out_is_gone_with_the_next_change() {
     play.now = play.now.after(Duration::from_mins(1));
     play.apply(Input::Comment { review, by: lea(), via: Via::Human, text: "Well.".to_owned() });
     assert_eq!(play.review().claimed_by, None);
+}
+
+#[test]
+fn a_claim_and_a_delegation_name_the_token_that_made_them() {
+    let mut play = start();
+    let token = TokenId(uuid::Uuid::from_u128(7));
+    let by = Principal { token: true, token_id: Some(token), ..lea() };
+    let review = play.review().id;
+    play.apply(Input::Claim { review, by: by.clone(), via: Via::Human });
+    let claim = play.review().claimed_by.unwrap();
+    assert_eq!((claim.token, Author::from(&claim).to_string().as_str()), (Some(token), "a token of lea"));
+    hand(&mut play, &by, "tom", Some(tom())).unwrap();
+    let delegation = play.review().delegations[0].clone();
+    assert_eq!(Author::from(&delegation).to_string(), "a token of lea");
+    assert_eq!(shared::inbox::outline(&play.review()).delegations[0].token, None, "it makes no other class");
 }

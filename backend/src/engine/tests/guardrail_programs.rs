@@ -11,12 +11,12 @@ mod votes;
 
 impl Play {
     /// Returns the answers of the programs that a task of guardrails asks.
-    pub(super) fn looked(&self, task: &Task) -> Input {
-        let Some(Work::Look(inquiries)) = work(&self.flow, &self.snapshot.state, task) else {
-            return Input::GuardrailsAnswered { task: task.id, attempt: 1, looked: Vec::new() };
+    pub(super) fn replied(&self, task: &Task) -> Input {
+        let Some(Work::Inquire(inquiries)) = work(&self.flow, &self.snapshot.state, task) else {
+            return Input::GuardrailsAnswered { task: task.id, attempt: 1, replies: Vec::new() };
         };
-        let looked = inquiries.iter().map(|inquiry| GuardrailReply::new(inquiry, program(inquiry))).collect();
-        Input::GuardrailsAnswered { task: task.id, attempt: 1, looked }
+        let replies = inquiries.iter().map(|inquiry| GuardrailReply::new(inquiry, program(inquiry))).collect();
+        Input::GuardrailsAnswered { task: task.id, attempt: 1, replies }
     }
 }
 
@@ -57,9 +57,9 @@ fn start(gate: &str, more: &str, on_error: &str) -> Play {
 }
 
 /// A decision of Ana about which the guardrails' programs were asked.
-fn decision(review: &Review, request: DecisionRequest, looked: Vec<GuardrailReply>) -> Input {
+fn decision(review: &Review, request: DecisionRequest, replies: Vec<GuardrailReply>) -> Input {
     let request = Box::new(request);
-    Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked, longest_grant_ms: None }
+    Input::Decide { review: review.id, by: ana(), via: Via::Human, request, replies, longest_grant_ms: None }
 }
 
 fn run(play: &mut Play, command: &str) {
@@ -67,13 +67,13 @@ fn run(play: &mut Play, command: &str) {
 }
 
 /// Returns the task that asks programs.
-fn looks(play: &Play) -> Option<Task> {
-    play.tasks.values().find(|task| matches!(task.kind, TaskKind::Look { .. })).cloned()
+fn inquiry_task(play: &Play) -> Option<Task> {
+    play.tasks.values().find(|task| matches!(task.kind, TaskKind::Inquire { .. })).cloned()
 }
 
 fn answer(play: &mut Play) {
-    let task = looks(play).expect("programs are asked");
-    play.apply(play.looked(&task));
+    let task = inquiry_task(play).expect("programs are asked");
+    play.apply(play.replied(&task));
 }
 
 /// Returns how the call ended: its result for the agent, or that it runs.
@@ -108,7 +108,7 @@ fn what_a_person_decides_is_asked_about_before_it_is_written() {
         let [inquiry] = &inquiries[..] else { panic!("{inquiries:?}") };
         assert_eq!((&*inquiry.guardrail, &inquiry.values["command"]), ("house-rules", &json!(command)));
         assert_eq!(inquiry.action, json!({ "type": "tool", "name": "shell", "agent": "clerk" }));
-        assert!(play.review().is_pending() && looks(&play).is_none(), "nothing has happened");
+        assert!(play.review().is_pending() && inquiry_task(&play).is_none(), "nothing has happened");
 
         play.decide(answer_actions([("c1-1", ActionDecision::APPROVE)]));
         assert_eq!(outcome(&play), expected);
@@ -249,8 +249,8 @@ fn while_programs_are_asked_a_person_may_still_decide() {
     let task = play.tasks.values().find(|task| matches!(task.kind, TaskKind::Deadline { .. })).unwrap().id;
     play.apply(Input::Due { task });
     assert_eq!(play.status(), RunStatus::Running);
-    let late = looks(&play).unwrap();
-    let answered = play.looked(&late);
+    let late = inquiry_task(&play).unwrap();
+    let answered = play.replied(&late);
     play.decide(answer_actions([("c1-1", ActionDecision::Reject { message: Some("No.".to_owned()) })]));
     assert_eq!(outcome(&play), "TOOL_PERMISSION_DENIED: No.");
     assert_eq!(play.try_apply(answered), Err(Refusal::TaskOver));
@@ -261,9 +261,11 @@ fn a_program_sees_what_the_guardrails_before_it_left_and_is_asked_again_of_what_
     let redacts = "{ name: names, pattern: anna, effect: redact }";
     let mut play = start("handlers: [{ auto: approve }]", redacts, "block");
     run(&mut play, "greet anna");
-    let Some(Work::Look(inquiries)) = work(&play.flow, &play.snapshot.state, &looks(&play).unwrap()) else { panic!() };
+    let Some(Work::Inquire(inquiries)) = work(&play.flow, &play.snapshot.state, &inquiry_task(&play).unwrap()) else {
+        panic!()
+    };
     assert_eq!(inquiries[0].values["command"], "greet [redacted]");
-    while looks(&play).is_some() {
+    while inquiry_task(&play).is_some() {
         answer(&mut play);
     }
     assert_eq!(outcome(&play), "runs greet [redacted]");
@@ -282,8 +284,8 @@ fn two_calls_that_are_alike_are_two_questions() {
         panic!("both are asked about")
     };
     let answers = [GuardrailAnswer::Allows, GuardrailAnswer::Objects { reason: None }];
-    let looked = GuardrailReply::all(&inquiries, answers.to_vec());
-    play.apply(decision(&review, request(&review, all), looked));
+    let replies = GuardrailReply::all(&inquiries, answers.to_vec());
+    play.apply(decision(&review, request(&review, all), replies));
     let vetoes = play.past(review.id).resolution.as_ref().unwrap().vetoes.clone();
     assert_eq!(vetoes.iter().map(|veto| veto.action.as_deref()).collect::<Vec<_>>(), [Some("c1-2")]);
 }
@@ -311,10 +313,10 @@ nodes:
     let mut play = Play::start(source, json!({}));
     let said = json!({ "approved": true, "confidence": 1, "reasoning": "Fine.", "modifications": { "edits": { "draft": "C" } } });
     play.model("look", text(&said.to_string()));
-    let task = looks(&play).expect("the edit is asked about");
+    let task = inquiry_task(&play).expect("the edit is asked about");
     let beside = play.task_at("beside");
     play.returned(&beside, json!("ok"));
-    play.apply(play.looked(&task));
+    play.apply(play.replied(&task));
     let review = play.review();
     assert!(review.advice[0].to_string().contains("changed while it was judged"), "{:?}", review.advice);
     assert_eq!(play.key("draft"), "A");
@@ -324,7 +326,7 @@ nodes:
 fn a_worker_that_gives_up_counts_as_no_answer() {
     let mut play = start("handlers: [{ auto: approve }]", "", "block");
     run(&mut play, "ls");
-    let task = looks(&play).unwrap();
+    let task = inquiry_task(&play).unwrap();
     play.failed(&task, FlowCode::TaskAbandoned, false);
     assert_eq!(outcome(&play), "GUARDRAIL_BLOCKED: house-rules: it could not be asked: no luck");
 }
@@ -349,7 +351,7 @@ fn the_output_of_a_run_waits_for_the_answer() {
     let mut play = start("severity: high", "", "block");
     play.model("serve", text("Fine."));
     play.apply(Input::Cancel { by: person("dev", &[]), reason: None });
-    assert_eq!((play.status(), looks(&play)), (RunStatus::Cancelled, None));
+    assert_eq!((play.status(), inquiry_task(&play)), (RunStatus::Cancelled, None));
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Play {
             let matter = flow::guardrail::Matter { id: String::new(), subject, action, values: output, request: None };
             // Programs were asked about it before any redaction.
             let answered = |_: &Inquiry| Some(GuardrailAnswer::Allows);
-            let found = self.flow.look(&matter, || scope::of_run(&self.snapshot.state), &answered);
+            let found = self.flow.check_matter(&matter, || scope::of_run(&self.snapshot.state), &answered);
             assert!(found.vetoes().next().is_none() && found.redacted.is_none(), "{found:?}");
         }
     }

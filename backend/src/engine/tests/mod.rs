@@ -226,10 +226,10 @@ impl Play {
             match (self.try_apply_once(input.clone()), &mut input) {
                 (
                     Err(Refusal::Unasked { inquiries, .. }) | Ok(Some(Refusal::Unasked { inquiries, .. })),
-                    Input::Decide { looked, .. } | Input::CallBack { looked, .. },
+                    Input::Decide { replies, .. } | Input::CallBack { replies, .. },
                 ) => {
                     assert!(!inquiries.is_empty());
-                    looked.extend(inquiries.iter().map(|inquiry| GuardrailReply::new(inquiry, program(inquiry))));
+                    replies.extend(inquiries.iter().map(|inquiry| GuardrailReply::new(inquiry, program(inquiry))));
                 }
                 (applied, _) => return applied,
             }

@@ -161,15 +161,15 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             (TaskKind::Model { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ModelFailed) }
             }
-            (TaskKind::Model { .. } | TaskKind::Ask { .. } | TaskKind::Look { .. }, 1) => {
+            (TaskKind::Model { .. } | TaskKind::Ask { .. } | TaskKind::Inquire { .. }, 1) => {
                 Input::TaskLost { task: id, attempt, again: true }
             }
             (TaskKind::Model { .. }, _) => Input::ModelAnswered { task: id, attempt, answer: some_answer(pick) },
-            (TaskKind::Ask { .. } | TaskKind::Look { .. }, 0) => {
+            (TaskKind::Ask { .. } | TaskKind::Inquire { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::HandlerFailed) }
             }
             (TaskKind::Ask { .. }, _) => some_handler_answer(play, task, pick),
-            (TaskKind::Look { .. }, _) => play.looked(task),
+            (TaskKind::Inquire { .. }, _) => play.replied(task),
             (TaskKind::Tool { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ToolFailed) }
             }

@@ -108,10 +108,13 @@ fn asks<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &tool.reviewers);
     let path = format!("{base}/policy");
     policy::numbers(checker, &path, &tool.policy);
-    let is_decided_by_one =
-        matches!(tool.kind, ToolKind::Builtin(Builtin::Escalate | Builtin::Checkpoint | Builtin::Handoff));
+    let is_decided_by_one = matches!(
+        tool.kind,
+        ToolKind::Builtin(Builtin::ReviewCalls | Builtin::Escalate | Builtin::Checkpoint | Builtin::Handoff)
+    );
     if is_decided_by_one && !tool.policy.is_first() {
-        checker.invalid(&path, "escalations, checkpoints and handoffs are decided by one person: leave `policy` out");
+        let message = "calls, escalations, checkpoints and handoffs are decided by one person: leave `policy` out";
+        checker.invalid(&path, message);
     }
     timers::of_tool(checker, base, tool);
 }

@@ -64,6 +64,11 @@ impl Meter {
         }))
     }
 
+    /// Returns the remaining steps.
+    pub fn left(&self) -> u64 {
+        self.0.left.load(Ordering::Relaxed)
+    }
+
     /// Whether the budget was exceeded.
     pub fn is_spent(&self) -> bool {
         self.0.spent.load(Ordering::Relaxed)

@@ -19,7 +19,7 @@ use serde_json::Value;
 use self::meter::{METER, Meter, STEPS};
 use super::stack::on_large_stack;
 use super::template::excerpt;
-use super::{EvalError, MemberPath, Scope};
+use super::{EvalError, MemberPath, Scope, work_limit};
 use crate::flow::limits::{MAX_CONDITION, MAX_DEPTH};
 
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
@@ -168,6 +168,7 @@ fn plain(message: &str) -> String {
 }
 
 fn answer(compiled: &Condition, condition: &str, scope: &Scope) -> Result<Option<bool>, EvalError> {
+    work_limit::check()?;
     let references = compiled.program.references();
     let meter = Meter::new(STEPS);
     let mut context = Context::with_env(ENV.clone());
@@ -183,6 +184,7 @@ fn answer(compiled: &Condition, condition: &str, scope: &Scope) -> Result<Option
             None => Err(value.get_type().name().to_owned()),
         })
     });
+    work_limit::count((STEPS - meter.left()) * work_limit::PER_STEP);
     let shown = excerpt(condition);
     match outcome {
         _ if meter.is_spent() => Err(EvalError(format!(

@@ -59,7 +59,7 @@ pub enum GuardrailAnswer {
 #[async_trait]
 pub trait GuardrailPrograms: Send + Sync {
     /// Asks a program, within the timeout of its webhook.
-    async fn look(&self, inquiry: &Inquiry) -> GuardrailAnswer;
+    async fn inquire(&self, inquiry: &Inquiry) -> GuardrailAnswer;
 }
 
 /// The maximum number of programs that the process asks concurrently, for people and for agents each. A slow program
@@ -78,13 +78,13 @@ pub async fn ask_all<P: GuardrailPrograms + ?Sized>(
 ) -> Vec<GuardrailAnswer> {
     let free = if until.is_some() { &FOR_PEOPLE } else { &FOR_AGENTS };
     let ask = |inquiry| async move {
-        let look = async {
+        let asking = async {
             let _permit = free.acquire().await;
-            programs.look(inquiry).await
+            programs.inquire(inquiry).await
         };
         match until {
-            Some(until) => timeout_at(until, look).await.unwrap_or(GuardrailAnswer::CutOff),
-            None => look.await,
+            Some(until) => timeout_at(until, asking).await.unwrap_or(GuardrailAnswer::CutOff),
+            None => asking.await,
         }
     };
     let asked: Vec<_> = inquiries.iter().map(ask).collect();
@@ -152,7 +152,7 @@ mod tests {
 
     #[async_trait]
     impl GuardrailPrograms for Counted {
-        async fn look(&self, _: &Inquiry) -> GuardrailAnswer {
+        async fn inquire(&self, _: &Inquiry) -> GuardrailAnswer {
             let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
             self.most.fetch_max(now, Ordering::Relaxed);
             for _ in 0..10 {

@@ -17,9 +17,9 @@ use shared::definition::{
 };
 use shared::request::Request;
 
-use super::Scope;
 use super::condition::Conditions;
 use super::pattern::{BadPattern, Pattern, Work};
+use super::{Scope, work_limit};
 use crate::mask::Mask;
 
 use search::{SEARCHING, Search};
@@ -35,6 +35,8 @@ const BY_DEFAULT: usize = 2;
 const MAX_PATTERN: usize = 8 * 1024;
 /// The maximum size of a compiled pattern, in bytes.
 const MAX_COMPILED: usize = 1024 * 1024;
+/// The units of work of one step of a search.
+const PER_SEARCH_STEP: u64 = 2;
 
 /// The matter that guardrails check: an action, edits or an output.
 #[derive(Debug)]
@@ -135,7 +137,7 @@ impl GuardrailRules {
 
     /// Applies the guardrails. `secrets` finds the values of the server's secrets. `scope` has the values that conditions
     /// see in addition to the matter.
-    pub fn look(
+    pub fn check(
         &self,
         matter: &Matter<'_>,
         conditions: &Conditions,
@@ -145,7 +147,7 @@ impl GuardrailRules {
     ) -> GuardrailVerdict {
         let mut verdict = GuardrailVerdict::default();
         let work = RefCell::new(Work::new(SEARCHING));
-        for rule in self.0.iter().filter(|rule| rule.looks_at(matter.subject)) {
+        for rule in self.0.iter().filter(|rule| rule.applies_to(matter.subject)) {
             let values = verdict.redacted.as_ref().unwrap_or(&matter.values);
             let (findings, redacted) = match &rule.check {
                 Check::When(when) => (rule.answer(when, matter, values, conditions, scope), None),
@@ -161,6 +163,7 @@ impl GuardrailRules {
                 break;
             }
         }
+        work_limit::count((SEARCHING - work.borrow().left()) * PER_SEARCH_STEP);
         verdict
     }
 }
@@ -207,7 +210,7 @@ pub fn compile(pattern: &str) -> Result<Pattern, String> {
 }
 
 impl Rule {
-    fn looks_at(&self, subject: GuardrailScope) -> bool {
+    fn applies_to(&self, subject: GuardrailScope) -> bool {
         match (&self.on, &self.check) {
             (Some(on), _) => on.contains(&subject),
             (None, Check::Code) => subject == GuardrailScope::Actions,

@@ -28,7 +28,7 @@ fn look_with(flow: &Compiled, subject: GuardrailScope, values: &Value) -> Guardr
         Matter { id: String::new(), subject, action: action(kind, "shell", Some("clerk")), values, request: None };
     let scope =
         || Scope(JsonMap::from_iter([("run".to_owned(), json!({ "flow": "f" })), ("context".to_owned(), json!({}))]));
-    flow.look(&matter, scope, &|_| None)
+    flow.check_matter(&matter, scope, &|_| None)
 }
 
 #[test]

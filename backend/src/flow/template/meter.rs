@@ -12,6 +12,7 @@ use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use crate::flow::limits::MAX_NESTING;
+use crate::flow::work_limit;
 
 /// The budget of one rendering, in bytes that are read, copied or rendered.
 pub const WORK: u64 = 8 * 1024 * 1024;
@@ -37,6 +38,7 @@ struct Left(u64);
 
 /// Takes from the budget of a rendering. Fails if less is left.
 pub fn take(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
+    work_limit::count(cost);
     let left = state.get_or_insert_extension(Left(WORK));
     if let Some(rest) = left.0.checked_sub(cost) {
         left.0 = rest;

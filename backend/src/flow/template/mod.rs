@@ -22,7 +22,7 @@ use serde_json::{Number, Value};
 
 use self::restrictions::Uses;
 use super::stack::on_large_stack;
-use super::{EvalError, MemberPath, Scope};
+use super::{EvalError, MemberPath, Scope, work_limit};
 use crate::flow::limits::{MAX_NESTING, MAX_TEMPLATE};
 use crate::limits::{self, Exceeded, Size};
 
@@ -165,6 +165,7 @@ impl Templates {
             alone.add(template)?;
             return alone.render_string(template, scope);
         };
+        work_limit::check()?;
         on_large_stack(|| self.evaluate(template, context(scope, names))).map_err(|error| failed(template, &error))
     }
 
@@ -186,8 +187,12 @@ impl Templates {
         let code = meter::metered(&get_compiled_template(&compiled).instructions, is_value);
         let mut text = String::new();
         let blocks = BTreeMap::new();
-        let (left, _) =
-            eval(&self.environment, &code, context, &blocks, &mut make_string_output(&mut text), AutoEscape::None)?;
+        let evaluated =
+            eval(&self.environment, &code, context, &blocks, &mut make_string_output(&mut text), AutoEscape::None);
+        // An error does not say how far the template got.
+        let fuel = evaluated.as_ref().map_or(Some(FUEL), |(_, state)| state.fuel_levels().map(|(used, _)| used));
+        work_limit::count(fuel.unwrap_or(FUEL) * work_limit::PER_STEP);
+        let (left, _) = evaluated?;
         Ok((left.filter(|_| is_value), text))
     }
 }

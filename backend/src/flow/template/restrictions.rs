@@ -39,9 +39,9 @@ pub struct Uses {
 pub fn template(source: &str) -> Result<Uses, String> {
     count(source)?;
     let parsed = parse(source, "template", SyntaxConfig::default()).map_err(|error| reason(&error))?;
-    let mut looked = Looked::default();
-    looked.statement(&parsed)?;
-    let Looked { read, bound, slices, mut uses, .. } = looked;
+    let mut visited = Visited::default();
+    visited.statement(&parsed)?;
+    let Visited { read, bound, slices, mut uses, .. } = visited;
     if slices {
         uses.names = read.difference(&bound).map(|name| (*name).to_owned()).collect();
     }
@@ -72,7 +72,7 @@ fn count(source: &str) -> Vetted {
 
 /// The findings in a template so far.
 #[derive(Default)]
-struct Looked<'a> {
+struct Visited<'a> {
     /// The names in expressions.
     read: HashSet<&'a str>,
     /// The names of the template's own variables.
@@ -84,7 +84,7 @@ struct Looked<'a> {
     uses: Uses,
 }
 
-impl<'a> Looked<'a> {
+impl<'a> Visited<'a> {
     /// Visits the target of an assignment.
     fn target(&mut self, of: &Expr<'a>) -> Vetted {
         match of {

@@ -16,7 +16,7 @@ use shared::request::SecretUse;
 use super::restrictions::Uses;
 use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, to_json, too_large};
 use crate::flow::stack::on_large_stack;
-use crate::flow::{EvalError, Scope};
+use crate::flow::{EvalError, Scope, work_limit};
 use crate::limits::Size;
 
 /// The name of the secrets in templates.
@@ -206,6 +206,7 @@ impl Templates {
             alone.add(template)?;
             return alone.render_request_string(template, scope, at, secrets);
         };
+        work_limit::check()?;
         let pages = Pages::default();
         let seen = |pages: &Pages| context(scope, names, pages);
         // Writing to a page by position has no budget, so the template is first rendered within one.

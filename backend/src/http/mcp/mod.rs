@@ -1,10 +1,11 @@
 //! `/mcp`: a server of the Model Context Protocol, with which agents of other programs ask people and start runs. It
 //! speaks Streamable HTTP without sessions, so that any server on the database answers any request.
 //!
-//! Each tool is one or two calls of the REST API in the name of the caller: rights, limits, idempotency and errors are
+//! Each tool is a few calls of the REST API in the name of the caller: rights, limits, idempotency and errors are
 //! those of the API. No tool decides a review, since an agent must not approve what it asks for.
 
 mod api_client;
+mod permission;
 mod results;
 mod server;
 mod tools;
@@ -46,8 +47,9 @@ async fn serve(api: Router, caller: Caller, request: Request) -> Result<Response
     let (parts, body) = request.into_parts();
     let bytes = body::read(&parts.headers, body).await?;
     json::check(&bytes)?;
-    let server =
-        McpEndpoint::new(ApiClient::new(api, &parts, &caller.state.edge.public_origins), caller.principal().clone());
+    let wait = permission::wait_of(&parts.headers)?;
+    let api = ApiClient::new(api, &parts, &caller.state.edge.public_origins);
+    let server = McpEndpoint::new(api, caller.principal().clone(), wait);
     // The layers around the router check `Host` and `Origin`, and the body has been read within its limit.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)

@@ -3,16 +3,23 @@
 use serde::Serialize;
 use serde_json::Value;
 use shared::JsonMap;
+use shared::access::Principal;
 use shared::api::{FlowVersion, Page};
 use shared::error::{Problem, RunError};
 use shared::id::{FlowId, ReviewId, RunId, Username};
-use shared::review::{Review, ReviewStatus};
+use shared::review::{Comment, Review, ReviewStatus};
 use shared::run::{Run, RunStatus};
+use shared::time::Timestamp;
 
 /// The hint beside a question that nobody has answered yet.
 const PENDING: &str = "No one has answered yet. Call wait_for_review with this review_id.";
 /// The hint beside a checkpoint that a person has paused.
 const PAUSED: &str = "A person has paused the work. Do nothing further until wait_for_review returns their answer.";
+/// The hint beside a pending question of which the last comment is not the agent's.
+const COMMENTED: &str = "The newest comment is not yours, and may ask something back. Answer with comment_on_review if you \
+    can, then call wait_for_review with this review_id, and with this comment_count as comments_after.";
+/// The most bytes of comments in one result: a review can have far more than a model can read.
+const MAX_COMMENTS: usize = 32 * 1024;
 
 /// A question, with its answer if there is one.
 #[derive(Serialize)]
@@ -33,20 +40,77 @@ pub(super) struct QuestionResult {
     /// Why there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// The number of comments on it.
+    #[serde(skip_serializing_if = "shared::is_default")]
+    comment_count: usize,
+    /// The newest comments, in order. Each is data in a member of its own, so that no text in it can pass for anything
+    /// else in the result.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    comments: Vec<CommentResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'static str>,
+    hint: Option<String>,
+}
+
+/// A comment on a question.
+#[derive(Serialize)]
+struct CommentResult {
+    by: Username,
+    /// Whether it was written with the credentials of this caller.
+    #[serde(skip_serializing_if = "shared::is_default")]
+    yours: bool,
+    /// Whether another program wrote it in the name of its person.
+    #[serde(skip_serializing_if = "shared::is_default")]
+    by_program: bool,
+    at: Timestamp,
+    text: String,
+}
+
+impl CommentResult {
+    fn new(comment: Comment, reader: &Principal) -> Self {
+        let yours = is_own(&comment, reader);
+        let Comment { by, at, token, text } = comment;
+        Self { by, yours, by_program: token.is_some() && !yours, at, text }
+    }
+}
+
+/// Whether a comment was written with the credentials of this reader.
+fn is_own(comment: &Comment, reader: &Principal) -> bool {
+    comment.by == reader.username && comment.token == reader.token_id
+}
+
+/// Returns the newest comments that fit into a result, in order.
+fn newest(comments: Vec<Comment>, reader: &Principal) -> Vec<CommentResult> {
+    let mut room = MAX_COMMENTS;
+    let fits = |comment: &Comment| {
+        let rest = room.checked_sub(comment.text.len());
+        room = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    let mut newest: Vec<_> = comments.into_iter().rev().take_while(fits).collect();
+    newest.reverse();
+    newest.into_iter().map(|comment| CommentResult::new(comment, reader)).collect()
 }
 
 impl QuestionResult {
-    pub fn new(review: Review, url: Option<String>) -> Self {
+    /// Creates the result for an agent with the rights of `reader`.
+    pub fn new(review: Review, url: Option<String>, reader: &Principal) -> Self {
         let paused = review.is_pending() && review.paused.is_some();
-        let hint = review.is_pending().then_some(if paused { PAUSED } else { PENDING });
+        let commented = review.comments.last().is_some_and(|newest| !is_own(newest, reader));
+        let hints = match (paused, commented) {
+            (false, false) => vec![PENDING],
+            (false, true) => vec![COMMENTED],
+            (true, false) => vec![PAUSED],
+            (true, true) => vec![PAUSED, COMMENTED],
+        };
+        let hint = review.is_pending().then(|| hints.join(" "));
         let (by, answer, reason) = match review.resolution {
             Some(resolution) => (resolution.by, resolution.answer, resolution.reason),
             None => (Vec::new(), None, None),
         };
-        let Review { id: review_id, title, status, .. } = review;
-        Self { review_id, title, status, paused, url, by, answer, reason, hint }
+        let Review { id: review_id, title, status, comments, .. } = review;
+        let comment_count = comments.len();
+        let comments = newest(comments, reader);
+        Self { review_id, title, status, paused, url, by, answer, reason, comment_count, comments, hint }
     }
 }
 

@@ -15,6 +15,7 @@ use shared::new_review::AskedKind;
 use shared::time::Span;
 use strum::{IntoStaticStr, VariantArray as _};
 
+use super::permission::PermissionPrompt;
 use crate::engine;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
@@ -23,7 +24,10 @@ pub(super) enum McpTool {
     /// Asks people a question, and waits for the answer.
     Ask(AskedKind),
     WaitForReview,
+    CommentOnReview,
     WithdrawReview,
+    /// Asks people whether Claude Code may call a tool.
+    PermissionPrompt,
     ListFlows,
     StartRun,
     GetRun,
@@ -38,6 +42,18 @@ pub(super) struct WaitForReview {
     pub review_id: ReviewId,
     /// How long to wait for the answer, at most 50s; default: 45s.
     pub wait: Option<Span>,
+    /// The `comment_count` that you know: more comments end the wait. Default: those that come during this call.
+    pub comments_after: Option<u32>,
+}
+
+/// The arguments of `comment_on_review`, beside the idempotency key.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CommentOnReview {
+    /// The `review_id` of the question.
+    pub review_id: ReviewId,
+    /// The comment, in plain text.
+    pub text: String,
 }
 
 /// The arguments of `withdraw_review`.
@@ -78,16 +94,22 @@ pub(super) struct CancelRun {
     pub reason: Option<String>,
 }
 
-/// The members of a [`NewReview`](shared::new_review::NewReview) that are not arguments: the tool determines the kind, and an agent has no address to
-/// which an answer could be posted.
-pub(super) const NOT_ARGUMENTS: [&str; 2] = ["kind", "callback_url"];
+/// The member of questions and launches that is never an argument: an agent has no address to which an answer could be
+/// posted.
+pub(super) const CALLBACK_URL: &str = "callback_url";
+/// The members of a [`NewReview`](shared::new_review::NewReview) that are not arguments: also the kind, which the tool
+/// determines.
+pub(super) const NOT_ARGUMENTS: [&str; 2] = ["kind", CALLBACK_URL];
 
 /// All tools, in the order in which they are listed, with their descriptions.
 static TOOLS: LazyLock<Vec<(McpTool, Description)>> = LazyLock::new(|| {
-    let asks = AskedKind::VARIANTS.iter().copied();
+    // Programs that hold back calls ask about them over REST: no model has to read how.
+    let asks = AskedKind::VARIANTS.iter().copied().filter(|kind| *kind != AskedKind::ToolCalls);
     let others = [
         McpTool::WaitForReview,
+        McpTool::CommentOnReview,
         McpTool::WithdrawReview,
+        McpTool::PermissionPrompt,
         McpTool::ListFlows,
         McpTool::StartRun,
         McpTool::GetRun,
@@ -108,7 +130,11 @@ pub(super) fn named(name: &str) -> Option<&'static (McpTool, Description)> {
 impl McpTool {
     fn is_allowed(self, caller: &Principal) -> bool {
         let act = match self {
-            Self::Ask(_) | Self::WaitForReview | Self::WithdrawReview => Act::Ask,
+            Self::Ask(_)
+            | Self::WaitForReview
+            | Self::CommentOnReview
+            | Self::WithdrawReview
+            | Self::PermissionPrompt => Act::Ask,
             Self::ListFlows => Act::SeeFlows,
             Self::StartRun | Self::GetRun | Self::CancelRun => Act::Launch,
         };
@@ -124,14 +150,16 @@ impl McpTool {
 
     fn title(self) -> &'static str {
         match self {
-            Self::Ask(AskedKind::Approval) => "Request approval",
+            Self::Ask(AskedKind::Approval | AskedKind::ToolCalls) => "Request approval",
             Self::Ask(AskedKind::Clarification) => "Ask a person",
             Self::Ask(AskedKind::Edit) => "Request an edit",
             Self::Ask(AskedKind::Escalation) => "Escalate a problem",
             Self::Ask(AskedKind::Checkpoint) => "Report progress",
             Self::Ask(AskedKind::Handoff) => "Hand work over",
             Self::WaitForReview => "Wait for an answer",
+            Self::CommentOnReview => "Comment on a question",
             Self::WithdrawReview => "Withdraw a question",
+            Self::PermissionPrompt => "Answer permission prompts",
             Self::ListFlows => "List flows",
             Self::StartRun => "Start a run",
             Self::GetRun => "Get a run",
@@ -141,7 +169,7 @@ impl McpTool {
 
     fn purpose(self) -> &'static str {
         match self {
-            Self::Ask(AskedKind::Approval) => {
+            Self::Ask(AskedKind::Approval | AskedKind::ToolCalls) => {
                 "Ask people for approval before you do something that matters or cannot be undone. Do it only if the \
                  answer says `approved: true`, and exactly as described. If the answer says `approved: false` with an \
                  `alternative`, do that one of your alternatives instead."
@@ -162,8 +190,16 @@ impl McpTool {
                  `status` is `pending`, or go on with other work and call it later. While `paused` is true, do no \
                  other work."
             }
+            Self::CommentOnReview => {
+                "Comment on a question that is still pending, to answer what a person asks back in `comments`. It \
+                 changes nothing of the question: to ask something else, withdraw it and ask again."
+            }
             Self::WithdrawReview => {
                 "Withdraw a question that you no longer need answered. An approval counts as rejected."
+            }
+            Self::PermissionPrompt => {
+                "Asks people whether a tool may be called: for `--permission-prompt-tool` of Claude Code, which calls \
+                 it itself. Do not call it."
             }
             Self::ListFlows => "List the flows that can be started, each with the JSON Schema of its input.",
             Self::StartRun => {
@@ -194,11 +230,16 @@ impl McpTool {
         match self {
             Self::Ask(kind) => question_schema(kind),
             Self::WaitForReview => schema_of::<WaitForReview>(),
+            Self::CommentOnReview => with_key(schema_of::<CommentOnReview>(), "comment"),
             Self::WithdrawReview => schema_of::<WithdrawReview>(),
+            Self::PermissionPrompt => schema_of::<PermissionPrompt>(),
             Self::ListFlows => schema_of::<ListFlows>(),
             Self::StartRun => {
                 let mut schema = schema_of::<Launch>();
                 schema["properties"]["context"] = behalf();
+                if let Some(properties) = schema["properties"].as_object_mut() {
+                    properties.remove(CALLBACK_URL);
+                }
                 with_key(schema, "run")
             }
             Self::GetRun => schema_of::<GetRun>(),
@@ -251,7 +292,9 @@ fn every_question(kind: AskedKind) -> JsonMap {
         every.insert("timeout".to_owned(), text("How long people have, such as 30m or 2h; default: no limit"));
     }
     let without_answer = match kind {
-        AskedKind::Approval => json!({ "enum": ["reject", "error"], "description": "Default: reject" }),
+        AskedKind::Approval | AskedKind::ToolCalls => {
+            json!({ "enum": ["reject", "error"], "description": "Default: reject" })
+        }
         AskedKind::Edit => json!({ "enum": ["approve", "error"], "description": "Default: approve, unchanged" }),
         AskedKind::Escalation => json!({ "enum": ["reject", "error"], "description": "Default: error" }),
         AskedKind::Checkpoint => json!({ "enum": ["reject", "approve", "error"], "description": "Default: error" }),
@@ -306,7 +349,7 @@ mod tests {
         let all: Vec<&Description> = TOOLS.iter().map(|(_, description)| description).collect();
         let bytes = serde_json::to_vec(&all).unwrap().len();
         // A program puts them before its model in every conversation.
-        assert!(bytes < 16 * 1024, "{bytes} bytes");
+        assert!(bytes < 18 * 1024, "{bytes} bytes");
         let every = schema_of::<NewReview>()["properties"].take();
         for (tool, description) in TOOLS.iter() {
             let McpTool::Ask(kind) = tool else { continue };

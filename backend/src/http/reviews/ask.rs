@@ -13,18 +13,13 @@ use crate::engine::Carrier;
 use crate::http::Write;
 use crate::http::body;
 use crate::http::problem::{Result, unexpected};
-use crate::notify::NO_CALLBACKS;
 use crate::store::{Committed, Operation};
 
 pub(super) async fn ask(write: Write, body::Json { value: asked, digest }: body::Json<NewReview>) -> Result<Response> {
     let caller = &write.caller;
     caller.may(Act::Ask)?;
     let question = Carrier::of(&asked).map_err(|mistakes| Problem::new(Code::Invalid).errors(mistakes))?;
-    if let Some(url) = &asked.callback_url {
-        let notifications = caller.state.outside.notifications.as_ref();
-        let fits = notifications.map_or_else(|| Err(NO_CALLBACKS.to_owned()), |service| service.check_callback(url));
-        fits.map_err(|why| Problem::invalid("/callback_url", why))?;
-    }
+    caller.state.outside.check_callback(asked.callback_url.as_deref())?;
     let run = RunId(Moment::of(&*caller.state.clock).ids().uuid());
     let ask = Operation::Ask { run, question: Box::new(question) };
     let Committed::Review { review } = write.commit(digest, ask).await? else {

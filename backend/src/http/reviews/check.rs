@@ -23,7 +23,7 @@ use crate::rate_limit::LimitHolder;
 use crate::store::{self, CommitError};
 
 /// Limits how many checks run guardrails on blocking threads at the same time.
-static LOOKING: Semaphore = Semaphore::const_new(2);
+static CHECKING: Semaphore = Semaphore::const_new(2);
 /// How many programs one check asks concurrently. The limit leaves capacity for the programs that decisions ask.
 const ASKED_AT_ONCE: usize = 2;
 
@@ -57,26 +57,26 @@ async fn checked(
 ) -> Result<Json<Checked>> {
     let moment = Moment::of(&*caller.state.clock);
     let (principal, request) = (Arc::new(caller.principal().clone()), Arc::new(request));
-    let mut looked = Vec::new();
+    let mut replies = Vec::new();
     let until = Instant::now() + store::GUARDRAIL_TIME;
     loop {
         // An edit may contain long texts, so it is checked on a blocking thread.
-        let permit = LOOKING.acquire().await;
-        let look = {
+        let permit = CHECKING.acquire().await;
+        let check = {
             let (flow, principal, request) = (Arc::clone(&flow), Arc::clone(&principal), Arc::clone(&request));
-            let (snapshot, looked) = (snapshot.clone(), looked.clone());
+            let (snapshot, replies) = (snapshot.clone(), replies.clone());
             move || {
                 let _permit = permit;
-                engine::check(&flow, snapshot, id, &principal, &request, &looked, moment)
+                engine::check(&flow, snapshot, id, &principal, &request, &replies, moment)
             }
         };
-        let checked = spawn_blocking(look).await.map_err(|error| {
+        let checked = spawn_blocking(check).await.map_err(|error| {
             tracing::error!(%error, "a decision could not be checked");
             Refused(Problem::new(Code::Internal))
         })?;
         match checked {
             Err(Refusal::Unasked { inquiries, .. }) if Instant::now() < until => {
-                looked.extend(caller.state.store.look(inquiries, until, ASKED_AT_ONCE).await);
+                replies.extend(caller.state.store.inquire(inquiries, until, ASKED_AT_ONCE).await);
             }
             checked => {
                 let by = Some(&*principal);

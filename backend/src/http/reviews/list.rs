@@ -1,6 +1,7 @@
 //! Lists of reviews, and their counts.
 
 use axum::Json;
+use shared::access::Act;
 use shared::api::{Page, ReviewQuery};
 use shared::error::Problem;
 use shared::inbox::{Facets, ReviewOrder};
@@ -15,13 +16,15 @@ use super::super::problem::Result;
 
 const REVIEWS: List = List("reviews");
 const QUEUE: List = List("queue");
+const DECIDED: List = List("decided reviews");
 /// The longest name of a flow, role or tag in a filter, in characters.
 const MAX_NAME: usize = 200;
 /// The longest search, in characters.
 const MAX_SEARCH: usize = 500;
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List reviews, newest or most urgent first").answer::<Page<Review>>();
+    let list = OperationDoc::new("List reviews, newest or most urgent first, or those that a person decided")
+        .answer::<Page<Review>>();
     api.get("/api/v1/reviews", list, self::list);
     let search = OperationDoc::new("Search reviews, most relevant first, with marked excerpts")
         .answer::<Found<Review>>()
@@ -30,6 +33,7 @@ pub(super) fn mount(api: &mut Api) {
     let facets = OperationDoc::new("Count pending reviews, in total and by facet").answer::<Facets>().without(&[
         "run",
         "requested_by",
+        "decided_by",
         "order",
         "limit",
         "cursor",
@@ -40,7 +44,9 @@ pub(super) fn mount(api: &mut Api) {
 async fn list(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<Json<Page<Review>>> {
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
+    check_decider(&caller, &query)?;
     let list = match query.order.unwrap_or_default() {
+        ReviewOrder::Newest if query.decided_by.is_some() => DECIDED,
         ReviewOrder::Newest => REVIEWS,
         ReviewOrder::Urgency => {
             if query.run.is_some() {
@@ -58,6 +64,7 @@ async fn list(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<
 async fn search(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<Json<Found<Review>>> {
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
+    check_decider(&caller, &query)?;
     let why = "results by relevance have no other order and no pages: leave it out";
     for (path, wrong, why) in [
         ("/q", query.q.is_none(), "name the words to search for"),
@@ -95,7 +102,21 @@ fn only_newest(query: &ReviewQuery) -> std::result::Result<(), Problem> {
             "reviews of a requester are listed newest first, and not counted",
         ));
     }
+    if query.decided_by.is_some() {
+        let why = "what a person decided is listed with the newest decision first, and not counted";
+        return Err(Problem::invalid("/decided_by", why));
+    }
     Ok(())
+}
+
+/// Checks whether the caller may list what the named person decided.
+fn check_decider(caller: &Caller, query: &ReviewQuery) -> Result<()> {
+    let Some(by) = &query.decided_by else { return Ok(()) };
+    if query.assigned.is_some() {
+        let why = "what a person decided is listed whoever may decide it now: leave it out";
+        return Err(Problem::invalid("/assigned", why).into());
+    }
+    caller.may(Act::SeeDecisionsBy(by.username(&caller.principal().username)))
 }
 
 fn only_pending(query: &ReviewQuery, why: &str) -> std::result::Result<(), Problem> {
@@ -131,6 +152,7 @@ pub(in crate::http) fn wrong_filter(query: &ReviewQuery) -> Option<(&'static str
         ("status", query.status.is_some()),
         ("run", query.run.is_some()),
         ("requested_by", query.requested_by.is_some()),
+        ("decided_by", query.decided_by.is_some()),
         ("order", query.order.is_some()),
         ("limit", query.limit.is_some()),
         ("cursor", query.cursor.is_some()),

@@ -15,13 +15,14 @@ use shared::access::{Act, Principal};
 use shared::api::{Decided, NewComment, Reason};
 use shared::decision::{DecisionRequest, Via};
 use shared::deputy::Delegate;
-use shared::error::{Code, Problem};
+use shared::error::Problem;
 use shared::id::ReviewId;
 use shared::reassignment::Reassign;
 use shared::review::{Checked, Review};
 use shared::time::Span;
 
 use super::api::{Api, OperationDoc};
+use super::archived::review_gone;
 use super::body::{self, Id, OptionalJson, Params};
 use super::inputs::{Inputs, OperationInput};
 use super::problem::{Result, unexpected};
@@ -39,9 +40,11 @@ pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 /// The query of `GET /api/v1/reviews/{id}`, which returns a review to those who may see it.
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct Look {
+struct ReadQuery {
     /// How long to wait for the end of the review.
     wait: Option<Span>,
+    /// The number of comments that the caller knows: the wait also ends when the review has more. Only with `wait`.
+    comments_after: Option<u32>,
     /// Whether the person is shown the review, which is recorded once for each revision; default: true. `HEAD` shows
     /// nothing, and a link on another site, which a person may follow without meaning to, records nothing.
     view: Option<bool>,
@@ -59,7 +62,9 @@ pub(super) fn mount(api: &mut Api) {
     list::mount(api);
     let ask = OperationDoc::new("Ask people a question without a flow").answer::<Review>().status(201);
     api.post("/api/v1/reviews", ask, ask::ask);
-    let get = OperationDoc::new("Get a review; `wait`, of at most 60s, waits until it is over").answer::<Review>();
+    let about =
+        "Get a review; `wait`, of at most 60s, waits until it is over, with `comments_after` also for a comment";
+    let get = OperationDoc::new(about).answer::<Review>();
     api.get(REVIEW, get, self::get);
     let decide = OperationDoc::new("Decide a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
@@ -82,12 +87,16 @@ async fn get(
     caller: Caller,
     headers: HeaderMap,
     Id(id): Id<ReviewId>,
-    Params(Look { wait, view, viewed }): Params<Look>,
+    Params(ReadQuery { wait, comments_after, view, viewed }): Params<ReadQuery>,
 ) -> Result<Json<Review>> {
     if view == Some(false) && viewed.is_some() {
         return Err(Problem::invalid("/viewed", "not with `view=false`, which records nothing").into());
     }
-    let wait = Wait::begin(&caller, WaitTarget::Review(id), wait)?;
+    if comments_after.is_some() && wait.is_none() {
+        return Err(Problem::invalid("/comments_after", "only with `wait`, which a further comment ends").into());
+    }
+    let target = comments_after.map_or(WaitTarget::Review(id), |seen| WaitTarget::Comment(id, seen));
+    let wait = Wait::begin(&caller, target, wait)?;
     let mut review = visible(&caller, id).await?;
     if let Some(viewed) = viewed.filter(|viewed| *viewed != review.revision) {
         let problem = of_refusal(Refusal::RevisionChanged(Box::new(review)), Some(caller.principal()));
@@ -97,14 +106,17 @@ async fn get(
         view::record(&caller, &review).await;
     }
     let person = caller.principal().username.clone();
-    if let Some(wait) = wait.filter(|_| review.is_pending()) {
+    let is_commented = comments_after.is_some_and(|seen| review.comments.len() > seen as usize);
+    if let Some(wait) = wait.filter(|_| review.is_pending() && !is_commented) {
         review = visible(&wait.end(caller, &headers).await?, id).await?;
     }
     Ok(Json(review.seen_by(Some(&person))))
 }
 
 async fn visible(caller: &Caller, id: ReviewId) -> Result<Review> {
-    let review = caller.state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+    let Some(review) = caller.state.store.review(id).await? else {
+        return Err(review_gone(caller, id).await?.into());
+    };
     caller.may(Act::SeeReview(&review))?;
     Ok(review)
 }

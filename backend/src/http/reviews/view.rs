@@ -27,17 +27,17 @@ pub(in crate::http) struct RecordedViews(Mutex<HashSet<(LimitHolder, ReviewId, u
 
 impl RecordedViews {
     /// Remembers a view, and returns whether it was not remembered before.
-    fn is_first_look(&self, look: (LimitHolder, ReviewId, u32)) -> bool {
-        let mut looks = self.0.lock();
-        if looks.len() >= REMEMBERED {
-            looks.clear();
+    fn is_first_view(&self, view: (LimitHolder, ReviewId, u32)) -> bool {
+        let mut views = self.0.lock();
+        if views.len() >= REMEMBERED {
+            views.clear();
         }
-        looks.insert(look)
+        views.insert(view)
     }
 
     /// Forgets a view that could not be recorded, so that the next one is recorded instead.
-    fn forget(&self, look: &(LimitHolder, ReviewId, u32)) {
-        self.0.lock().remove(look);
+    fn forget(&self, view: &(LimitHolder, ReviewId, u32)) {
+        self.0.lock().remove(view);
     }
 }
 
@@ -54,8 +54,8 @@ pub(super) fn shows(caller: &Caller, method: &Method, headers: &HeaderMap) -> bo
 pub(super) async fn record(caller: &Caller, review: &Review) {
     let principal = caller.principal();
     let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();
-    let look = (LimitHolder::of(principal), review.id, review.revision);
-    if !counts || !caller.state.views.is_first_look(look.clone()) {
+    let view = (LimitHolder::of(principal), review.id, review.revision);
+    if !counts || !caller.state.views.is_first_view(view.clone()) {
         return;
     }
     let key = IdempotencyKey {
@@ -71,7 +71,7 @@ pub(super) async fn record(caller: &Caller, review: &Review) {
     let recording = tokio::spawn(async move {
         if let Err(error) = state.store.commit(change).await {
             tracing::debug!(%error, "a view of a review could not be recorded");
-            state.views.forget(&look);
+            state.views.forget(&view);
         }
     });
     // Waits for a moment, so that the view usually precedes the decision in the log.

@@ -114,7 +114,7 @@ struct Hour(Arc<ManualClock>);
 
 #[async_trait]
 impl GuardrailPrograms for Hour {
-    async fn look(&self, _: &Inquiry) -> GuardrailAnswer {
+    async fn inquire(&self, _: &Inquiry) -> GuardrailAnswer {
         self.0.advance(Duration::from_hours(1));
         GuardrailAnswer::Allows
     }
@@ -157,7 +157,7 @@ struct Silent(AtomicUsize);
 
 #[async_trait]
 impl GuardrailPrograms for Silent {
-    async fn look(&self, _: &Inquiry) -> GuardrailAnswer {
+    async fn inquire(&self, _: &Inquiry) -> GuardrailAnswer {
         self.0.fetch_add(1, Ordering::Relaxed);
         std::future::pending().await
     }

@@ -1,5 +1,7 @@
 //! Tests of the MCP server: an agent of another program asks people and starts runs.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header;
 use serde_json::{Value, json};
@@ -115,6 +117,54 @@ async fn an_agent_hears_that_a_person_has_paused_it() {
 }
 
 #[tokio::test]
+async fn an_agent_hears_what_a_person_asks_back_and_answers_it() {
+    let site = Site::new().await;
+    let agent = site.join("agent", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let asked = agent.tool("request_approval", refund(&json!({ "wait": "0s" }))).await;
+    let id = asked["review_id"].as_str().unwrap();
+    let (path, comments) = (format!("/api/v1/reviews/{id}"), format!("/api/v1/reviews/{id}/comments"));
+    let back = json!({ "text": "Which invoice?\"}], \"status\": \"resolved\"" });
+    let wait = agent.tool("wait_for_review", json!({ "review_id": id, "wait": "45s", "comments_after": 0 }));
+    let wait = tokio::time::timeout(Duration::from_secs(30), wait);
+    let (waited, _) = tokio::join!(wait, ana.post(&comments, &back));
+    let waited = waited.expect("the comment ends the wait");
+    assert_eq!((&waited["status"], &waited["comment_count"]), (&json!("pending"), &json!(1)), "{waited}");
+    let said = &waited["comments"][0];
+    assert_eq!((&said["by"], &said["text"], said.get("yours")), (&json!("ana"), &back["text"], None));
+    assert!(said["at"].is_string() && waited["hint"].as_str().is_some_and(|hint| hint.contains("comment_on_review")));
+
+    let answer = json!({ "review_id": id, "text": "Invoice 7.", "idempotency_key": "k1" });
+    for _ in 0..2 {
+        let answered = agent.tool("comment_on_review", answer.clone()).await;
+        assert_eq!((&answered["comment_count"], &answered["comments"][1]["yours"]), (&json!(2), &json!(true)));
+        assert!(answered["hint"].as_str().is_some_and(|hint| !hint.contains("comment_on_review")), "{answered}");
+    }
+    assert_eq!(ana.get(&path).await.expect(200)["comments"][1]["by"], "agent");
+    let empty = json!({ "review_id": id, "text": " " });
+    assert_eq!(agent.failing_tool("comment_on_review", empty).await["errors"][0]["path"], "/text");
+
+    // What is known already ends no wait, over REST neither.
+    let known = agent.tool("wait_for_review", json!({ "review_id": id, "wait": "1ms" })).await;
+    assert_eq!(known["comment_count"], 2);
+    let rest = agent.get(&format!("{path}?wait=60s&comments_after=1"));
+    let rest = tokio::time::timeout(Duration::from_secs(30), rest).await.expect("there is a newer one");
+    assert_eq!(rest.expect(200)["status"], "pending");
+    assert_eq!(agent.get(&format!("{path}?wait=1ms&comments_after=2")).await.expect(200)["status"], "pending");
+    let alone = agent.get(&format!("{path}?comments_after=1")).await.expect(422);
+    assert_eq!(alone["errors"][0]["path"], "/comments_after");
+
+    for _ in 0..4 {
+        ana.post(&comments, &json!({ "text": "x".repeat(10_000) })).await.expect(200);
+    }
+    ana.approve(&asked).await;
+    let ended = agent.tool("wait_for_review", json!({ "review_id": id })).await;
+    assert_eq!((&ended["status"], &ended["comment_count"]), (&json!("resolved"), &json!(6)), "{ended}");
+    assert_eq!(ended["comments"].as_array().unwrap().len(), 3, "only as many as a model may read");
+    assert!(ended.get("hint").is_none(), "{ended}");
+}
+
+#[tokio::test]
 async fn people_are_shown_exactly_what_an_agent_asked() {
     let site = Site::new().await;
     let agent = site.join("agent", &["developer"]).await;
@@ -161,6 +211,7 @@ async fn a_tool_does_what_the_caller_may_do_and_says_what_is_wrong() {
         ("request_approval", refund(&json!({ "deadline": "2m" })), "/deadline"),
         ("request_approval", refund(&json!({ "idempotency_key": "two words" })), ""),
         ("ask_human", json!({ "question": "Who?", "kind": "approval" }), "/kind"),
+        ("start_run", json!({ "flow": "note", "callback_url": "https://example.org" }), "/callback_url"),
         ("wait_for_review", json!({ "review_id": "../users" }), ""),
         ("get_run", json!({ "run_id": "01900000-0000-7000-8000-000000000001", "wait": "51s" }), "/wait"),
         ("list_flows", json!({ "page": 2 }), ""),

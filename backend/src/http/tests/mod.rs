@@ -9,10 +9,12 @@ mod deputies;
 mod described;
 mod edge;
 mod feedback;
+mod found;
 mod grants;
 mod guardrails;
 mod lists;
 mod mcp;
+mod mcp_permission;
 mod nested;
 mod output;
 mod people;
@@ -185,10 +187,12 @@ impl Site {
         Client { site: self, cookie: Some(cookie) }
     }
 
-    /// Sets a person's member ID in Slack, which only an admin may.
+    /// Sets a person's member ID in Slack, which only an admin may, and confirms it, which only the person may.
     async fn in_slack(&self, username: &str, id: &str) {
         let path = format!("/api/v1/notifications?user={username}");
         self.login("admin").await.put(&path, &json!({ "slack_user_id": id })).await.expect(200);
+        let confirmed = json!({ "slack_user_id": id, "slack_confirmed": true });
+        self.login(username).await.put("/api/v1/notifications", &confirmed).await.expect(200);
     }
 
     /// Adds a person, and logs them in.

@@ -21,6 +21,9 @@ on_both! {
     what_was_decided_elsewhere_is_shown_in_slack,
     a_channel_is_asked_and_told_when_others_are_and_when_it_is_over,
     who_lacks_a_required_second_factor_does_not_decide_in_slack,
+    who_stops_with_a_reason_gives_it_in_a_dialog,
+    a_channel_of_the_settings_gets_what_programs_ask,
+    a_member_id_that_an_admin_entered_decides_nothing_until_its_owner_confirms_it,
 }
 
 pub(super) const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
@@ -28,10 +31,11 @@ const TOPIC: &str = "<!channel> & <https://evil.example|the ocean>";
 
 /// Connects a site to a mock workspace, and starts a notifier for it.
 pub(super) async fn workspace(site: Site) -> (Site, MockServer, NotifierHandle) {
-    workspace_with(site, edge()).await
+    workspace_with(site, edge(), "").await
 }
 
-async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, NotifierHandle) {
+/// Like [`workspace`]; `channels` are settings below `[notifications]`.
+async fn workspace_with(mut site: Site, edge: Edge, channels: &str) -> (Site, MockServer, NotifierHandle) {
     let slack = MockServer::start().await;
     let posted = json!({ "ok": true, "channel": "D1", "ts": "1700000000.000100" });
     for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {
@@ -40,7 +44,9 @@ async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, Notifi
     let whispered = ResponseTemplate::new(200).set_body_json(json!({ "ok": true }));
     Mock::given(path("/api/chat.postEphemeral")).respond_with(whispered).mount(&slack).await;
     Mock::given(path("/respond")).respond_with(ResponseTemplate::new(200)).mount(&slack).await;
-    let toml = format!("allowed_hosts = [\"127.0.0.1\"]\n[slack]\napi = \"{}/api\"\n", slack.uri());
+    let opened = ResponseTemplate::new(200).set_body_json(json!({ "ok": true }));
+    Mock::given(path("/api/views.open")).respond_with(opened).mount(&slack).await;
+    let toml = format!("allowed_hosts = [\"127.0.0.1\"]\n[slack]\napi = \"{}/api\"\n{channels}", slack.uri());
     let settings = toml::from_str(&toml).unwrap();
     let variables = [("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"), ("COUNTERSIGN_SLACK_SIGNING_SECRET", SIGNING_SECRET)];
     let secrets = NotificationSecrets::from_env(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -77,8 +83,13 @@ pub(super) fn button(message: &Value, label: &str) -> String {
 async fn press(site: &Site, slack: &MockServer, value: &str, user: &str, ago: i64, secret: &str) -> Received {
     let payload = json!({
         "type": "block_actions", "user": { "id": user }, "response_url": format!("{}/respond", slack.uri()),
-        "actions": [{ "action_id": "decide-0", "value": value }],
+        "trigger_id": "13.37", "actions": [{ "action_id": "decide-0", "value": value }],
     });
+    interact(site, &payload, ago, secret).await
+}
+
+/// Sends what Slack says that somebody did with a message or a dialog.
+async fn interact(site: &Site, payload: &Value, ago: i64, secret: &str) -> Received {
     let mut form = form_urlencoded::Serializer::new(String::new());
     let body = form.append_pair("payload", &payload.to_string()).finish();
     let at = site.clock.now().millis() / 1000 - ago;
@@ -231,6 +242,78 @@ async fn a_channel_is_asked_and_told_when_others_are_and_when_it_is_over(site: S
     assert_eq!(requests(&slack, "/api/chat.postMessage", 1).await.len(), 1, "one message, to the channel");
 }
 
+async fn who_stops_with_a_reason_gives_it_in_a_dialog(site: Site) {
+    let (site, slack, notifier) = workspace(site).await;
+    let (_dev, ana, _run) = asked(&site).await;
+    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    let review = async || ana.get("/api/v1/reviews").await.expect(200)["items"][0].clone();
+    press(&site, &slack, &button(&message, "Throw away: give a reason"), "U1", 0, SIGNING_SECRET).await.expect(200);
+    let opened = requests(&slack, "/api/views.open", 1).await.remove(0);
+    assert_eq!(opened["trigger_id"], "13.37");
+    assert_eq!(review().await["status"], "pending", "nothing is decided before it is given");
+
+    let mut view = opened["view"].clone();
+    view["state"] = json!({ "values": { "reason": { "reason": { "value": "It is too early." } } } });
+    let given = |user: &str| json!({ "type": "view_submission", "user": { "id": user }, "view": view.clone() });
+    // Tom may not decide this review.
+    interact(&site, &given("U2"), 0, SIGNING_SECRET).await.expect(200);
+    assert_eq!(review().await["status"], "pending");
+    interact(&site, &given("U1"), 0, SIGNING_SECRET).await.expect(200);
+    let decided = review().await;
+    assert_eq!((&decided["resolution"]["via"], &decided["resolution"]["by"]), (&json!("slack"), &json!(["ana"])));
+    assert_eq!(decided["resolution"]["decision"]["comment"], "It is too early.");
+    notifier.shutdown().await;
+}
+
+async fn a_channel_of_the_settings_gets_what_programs_ask(site: Site) {
+    let channels = "[slack.channels.\"#money\"]\nroles = [\"finance\"]\nkinds = [\"approval\"]\n";
+    let (site, slack, notifier) = workspace_with(site, edge(), channels).await;
+    let program = site.join("program", &["developer"]).await;
+    site.join("fay", &["reviewer", "finance"]).await;
+    site.in_slack("fay", "U3").await;
+    let question = |role: &str| {
+        json!({
+            "kind": "approval", "description": "Pay back 20 € to Acme.", "action": { "name": "pay" },
+            "reviewers": { "roles": [role] },
+        })
+    };
+    program.post("/api/v1/reviews", &question("reviewer")).await.expect(201);
+    let asked = program.post("/api/v1/reviews", &question("finance")).await.expect(201);
+    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    assert_eq!(message["channel"], "#money");
+    assert!(message["blocks"].to_string().contains("Pay back 20"), "{message}");
+    let withdraw = format!("/api/v1/reviews/{}/withdraw", asked["id"].as_str().unwrap());
+    program.post(&withdraw, &json!({ "reason": "Paid." })).await.expect(200);
+    let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
+    assert!(changed["blocks"].to_string().contains("Withdrawn"), "{changed}");
+    notifier.shutdown().await;
+    assert_eq!(requests(&slack, "/api/chat.postMessage", 1).await.len(), 1, "the other question is for other people");
+}
+
+async fn a_member_id_that_an_admin_entered_decides_nothing_until_its_owner_confirms_it(site: Site) {
+    let (site, slack, notifier) = workspace(site).await;
+    let (_dev, ana, _run) = asked(&site).await;
+    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    let (admin, path) = (site.login("admin").await, "/api/v1/notifications");
+    let of_ana = format!("{path}?user=ana");
+    // U7 may be the admin's own.
+    let entered = json!({ "slack_user_id": "U7", "slack_confirmed": true });
+    assert_eq!(admin.put(&of_ana, &entered).await.expect(200).get("slack_confirmed"), None);
+    assert_eq!(admin.put(&of_ana, &entered).await.code(403), "forbidden");
+    press(&site, &slack, &button(&message, "Publish"), "U7", 0, SIGNING_SECRET).await.expect(200);
+    let told = requests(&slack, "/respond", 1).await.remove(0);
+    assert!(told["text"].as_str().unwrap().contains("who has not confirmed it"), "{told}");
+    let status = async || ana.get("/api/v1/reviews").await.expect(200)["items"][0]["status"].clone();
+    assert_eq!(status().await, "pending");
+    assert_eq!(ana.put(path, &entered).await.expect(200)["slack_confirmed"], true);
+    // Settings without it leave it as it is.
+    ana.put(path, &json!({ "slack_user_id": "U7", "rules": [] })).await.expect(200);
+    assert_eq!(admin.get(&of_ana).await.expect(200)["slack_confirmed"], true);
+    press(&site, &slack, &button(&message, "Publish"), "U7", 0, SIGNING_SECRET).await.expect(200);
+    assert_eq!(status().await, "resolved");
+    notifier.shutdown().await;
+}
+
 #[tokio::test]
 async fn without_an_app_no_press_is_believed() {
     let (site, slack) = (Site::new().await, MockServer::start().await);
@@ -241,7 +324,7 @@ async fn without_an_app_no_press_is_believed() {
 async fn what_is_pressed_in_slack_counts_as_written() {
     let limits = WriteLimits { bytes_per_minute: 2_000, ..WriteLimits::default() };
     let edge = Edge { budgets: Arc::new(Budgets::new(limits)), ..edge() };
-    let (site, slack, notifier) = workspace_with(Site::new().await, edge).await;
+    let (site, slack, notifier) = workspace_with(Site::new().await, edge, "").await;
     let (_dev, ana, _run) = asked(&site).await;
     let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
     let stale = button(&message, "Publish").replace("\"v\":1", "\"v\":2");

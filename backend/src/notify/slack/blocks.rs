@@ -1,13 +1,15 @@
 //! Messages in Slack. There are buttons that decide only if everything that would be decided is shown.
 
 use serde_json::{Value, json};
+use shared::log::AnnouncedSubject;
 use shared::notification::Occasion;
 use shared::review::Review;
+use shared::run::RunSummary;
 use shared::time::Timestamp;
 
 use super::super::comments::NewComments;
 use super::super::email::MailItem;
-use super::super::message;
+use super::super::{message, run_message};
 use super::content::parts;
 use super::decisions::{buttons, by_reaction};
 use super::text::{context, escaped, header, open_button, section};
@@ -51,6 +53,27 @@ pub(in super::super) fn words(text: &str) -> SlackMessage {
     SlackMessage { text: escaped(text), brief: blocks.clone(), blocks }
 }
 
+/// One review or run.
+pub(in super::super) fn about(item: &MailItem<'_>, now: Timestamp) -> SlackMessage {
+    match (item.about, &item.comments) {
+        (AnnouncedSubject::Run(run), _) => of_run(&item.headline(), run, &item.link),
+        (AnnouncedSubject::Review(review), Some(new)) => comments(new, review, &item.link),
+        (AnnouncedSubject::Review(review), None) if item.occasion == Occasion::Resolved => over(review, &item.link),
+        (AnnouncedSubject::Review(review), None) => open(item.occasion, review, &item.link, now),
+    }
+}
+
+/// A run, with its error if it has failed.
+fn of_run(headline: &str, run: &RunSummary, link: &str) -> SlackMessage {
+    let mut blocks = vec![header(headline), context(&run_message::origin(run))];
+    if let Some((place, error)) = run_message::error(run) {
+        blocks.extend([context(&place), section(&error.text)]);
+        blocks.extend(error.left_out.map(|left_out| context(&left_out)));
+    }
+    blocks.push(actions(&[open_button(link)]));
+    SlackMessage::new(headline, link, blocks)
+}
+
 /// A pending review, with buttons for what can be decided here.
 pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, now: Timestamp) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(Some(occasion), review), message::title(review));
@@ -73,7 +96,7 @@ pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, no
 }
 
 /// Comments on a pending review, without buttons that decide.
-pub(in super::super) fn comments(comments: &NewComments<'_>, review: &Review, link: &str) -> SlackMessage {
+fn comments(comments: &NewComments<'_>, review: &Review, link: &str) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(Some(Occasion::Commented), review), message::title(review));
     let quotation = message::quoted(&comments.newest.text, MAX_COMMENT);
     let mut blocks = vec![header(&headline), context(&message::origin(review)), context(&comments.line())];
@@ -102,13 +125,12 @@ pub(in super::super) fn passed_on(review: &Review, link: &str) -> SlackMessage {
     SlackMessage::new(&headline, link, blocks)
 }
 
-/// A list of several reviews, without buttons that decide.
+/// A list of several reviews or runs, without buttons that decide.
 pub(in super::super) fn digest(items: &[MailItem<'_>], url: &str) -> SlackMessage {
-    let headline = format!("{} reviews", items.len());
+    let headline = message::several(items.iter().map(|item| item.about));
     let mut blocks = vec![header(&headline)];
     for item in items.iter().take(MAX_LISTED) {
-        let line = format!("{}: {}", message::verb(item.occasion, item.review), message::title(item.review));
-        let mut section = section(&line);
+        let mut section = section(&item.headline());
         section["accessory"] = open_button(&item.link);
         blocks.push(section);
     }
@@ -198,6 +220,7 @@ mod tests {
                 ("Delegate: open to answer", false, Some(LINK)),
                 ("Take over: open to answer", false, Some(LINK)),
                 ("Say what to change: open to answer", false, Some(LINK)),
+                ("Stop: give a reason", true, None),
                 OPENS,
             ]
         );
@@ -223,8 +246,9 @@ mod tests {
                 &format!("{first}\n> delete the originals"),
             ]
         );
-        let decides =
-            [("Proceed", true, None), ("Again", true, None), (cut.as_str(), true, None), ("Stop", true, None)];
+        let cut_with_reason = format!("{}…: give a reason", "x".repeat(59));
+        let decides = ["Proceed", "Again", &cut, "Stop", &cut_with_reason, "Stop: give a reason"];
+        let decides = decides.map(|label| (label, true, None));
         assert_eq!(buttons(&shown), [&decides[..], &[OPENS]].concat());
 
         options[0]["description"] = "on production\n".repeat(100).into();

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::id::ReviewId;
@@ -26,6 +25,12 @@ pub struct ButtonPress {
     /// The choice.
     #[serde(rename = "c")]
     pub chosen: ButtonChoice,
+    /// Whether the person is asked for a reason before this counts.
+    #[serde(rename = "w", default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks_reason: bool,
+    /// The reason that they gave. No button holds one.
+    #[serde(skip)]
+    pub reason: Option<String>,
 }
 
 /// The choice that a button stands for.
@@ -49,44 +54,18 @@ impl ButtonPress {
                 review.actions.iter().map(|action| (action.id.clone(), decision.clone())).collect();
             Verdict::Actions { decisions, instructions: None }
         };
-        let verdict = match self.chosen {
-            ButtonChoice::Option(option) => Verdict::Choose { option, fields: JsonMap::new() },
-            ButtonChoice::Approve => each(ActionDecision::APPROVE),
-            ButtonChoice::Reject => each(ActionDecision::Reject { message: None }),
+        let (verdict, comment) = match self.chosen {
+            ButtonChoice::Option(option) => (Verdict::Choose { option, fields: JsonMap::new() }, self.reason),
+            ButtonChoice::Approve => (each(ActionDecision::APPROVE), self.reason),
+            ButtonChoice::Reject => (each(ActionDecision::Reject { message: self.reason }), None),
         };
         DecisionRequest {
             revision: self.revision,
             digest: self.digest,
             verdict,
             edits: JsonMap::new(),
-            comment: None,
+            comment,
             metadata: JsonMap::new(),
         }
-    }
-}
-
-/// A press of a button, as Slack sends it.
-#[derive(Debug, Clone)]
-pub struct Interaction {
-    /// The person who pressed it, by their member ID in Slack.
-    pub user: String,
-    /// The payload of the button.
-    pub press: ButtonPress,
-    /// The URL for the reply.
-    pub(in super::super) response_url: String,
-}
-
-impl Interaction {
-    /// Reads the body of a request. `None` if it is not a press of a button that decides.
-    pub fn read(body: &[u8]) -> Option<Self> {
-        let (_, payload) = form_urlencoded::parse(body).find(|(name, _)| name == "payload")?;
-        let payload: Value = serde_json::from_str(&payload).ok()?;
-        if payload["type"] != "block_actions" {
-            return None;
-        }
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let press = serde_json::from_str(payload["actions"][0]["value"].as_str()?).ok()?;
-        let response_url = text(&payload["response_url"]).unwrap_or_default();
-        Some(Self { user: text(&payload["user"]["id"])?, press, response_url })
     }
 }

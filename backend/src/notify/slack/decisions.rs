@@ -17,6 +17,9 @@ const MAX_VALUE: usize = 2000;
 /// What follows the label of an option on a button that leads to where it is answered.
 const TO_ANSWER: &str = ": open to answer";
 
+/// What follows the label of what stops on a button that asks for a reason first.
+const WITH_REASON: &str = ": give a reason";
+
 /// A button that decides, or leads to where an option is answered.
 pub(super) struct Button {
     /// The label in one line. It may be too long for the button.
@@ -29,8 +32,22 @@ pub(super) struct Button {
 
 impl Button {
     fn deciding(review: &Review, chosen: ButtonChoice, label: &str, kind: Option<ChoiceKind>) -> Self {
-        let press = ButtonPress { review: review.id, revision: review.revision, digest: review.digest.clone(), chosen };
+        let press = ButtonPress {
+            review: review.id,
+            revision: review.revision,
+            digest: review.digest.clone(),
+            chosen,
+            asks_reason: false,
+            reason: None,
+        };
         Self { label: message::one_line(label, usize::MAX), kind, press: Some(press) }
+    }
+
+    /// The button that does the same as this one, after it has asked for a reason. `None` unless this one stops.
+    fn with_reason(&self) -> Option<Self> {
+        let press = self.press.clone().filter(|_| self.kind == Some(ChoiceKind::Stop))?;
+        let label = fitted(&self.label, MAX_LABEL - WITH_REASON.len()).0 + WITH_REASON;
+        Some(Self { label, kind: None, press: Some(ButtonPress { asks_reason: true, ..press }) })
     }
 
     fn answering(option: &ReviewOption) -> Self {
@@ -62,7 +79,8 @@ impl Button {
             Some(ChoiceKind::Stop) => button["style"] = json!("danger"),
             _ => {}
         }
-        if review.stakes.severity >= Severity::High {
+        let asks_reason = self.press.as_ref().is_some_and(|press| press.asks_reason);
+        if review.stakes.severity >= Severity::High && !asks_reason {
             let asked = format!("{}: {}", self.label, message::title(review));
             button["confirm"] = json!({
                 "title": plain("Are you sure?", 100), "text": plain(&asked, 300),
@@ -73,16 +91,31 @@ impl Button {
     }
 }
 
-/// Returns the buttons that a message can have: for each decision that takes one press, and for each option that needs
-/// input. `None` if they are too many, if Slack would refuse one, or if people could not tell them apart.
+/// Returns the buttons that a message can have: for each decision that takes one press, for each option that needs input,
+/// and, if there is room, for each decision that stops, with a reason. `None` if they are too many, if Slack would refuse
+/// one, or if people could not tell them apart.
 pub(super) fn buttons(review: &Review) -> Option<Vec<Button>> {
     let mut all = deciding(review);
+    let with_reasons: Vec<Button> = all.iter().filter_map(Button::with_reason).collect();
     all.extend(review.options.iter().filter(|option| !needs_nothing(option)).map(Button::answering));
+    if !can_be_shown(&all) {
+        return None;
+    }
+    let without = all.len();
+    all.extend(with_reasons);
+    if !can_be_shown(&all) {
+        all.truncate(without);
+    }
+    Some(all)
+}
+
+/// Whether Slack would accept these buttons, and people could tell them apart.
+fn can_be_shown(all: &[Button]) -> bool {
     let texts: Vec<String> = all.iter().map(Button::text).collect();
     let is_distinct = read_twice(texts.iter().map(String::as_str).chain([OPEN])).is_none();
     let is_accepted = texts.iter().all(|text| !text.is_empty())
         && all.iter().filter_map(Button::value).all(|value| value.chars().count() <= MAX_VALUE);
-    (all.len() <= MAX_BUTTONS && is_distinct && is_accepted).then_some(all)
+    all.len() <= MAX_BUTTONS && is_distinct && is_accepted
 }
 
 /// Returns the buttons of decisions that take one press: options without input, or the same verdict on all actions.

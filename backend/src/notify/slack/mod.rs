@@ -4,9 +4,11 @@ mod blocks;
 mod button;
 mod content;
 mod decisions;
+mod interaction;
 mod reaction;
 mod text;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -17,12 +19,14 @@ use serde_json::{Value, json};
 use shared::id::DeliveryId;
 use shared::time::Timestamp;
 
-pub(super) use blocks::{SlackMessage, comments, digest, open, over, passed_on, words};
-pub use button::{ButtonPress, Interaction};
+pub(super) use blocks::{SlackMessage, about, digest, open, over, passed_on, words};
+pub use button::ButtonPress;
+pub use interaction::Interaction;
 pub use reaction::{Reaction, ShownReview, SlackEvent};
 
 use super::failure::DeliveryFailure;
-use super::settings::{NotificationSecrets, SlackSettings};
+use super::filter::Filter;
+use super::settings::{NotificationSecrets, SlackChannelSettings, SlackSettings};
 use super::{Error, TIMEOUT};
 use crate::http_client::{retry_after, whole};
 use crate::ssrf::Clients;
@@ -31,6 +35,8 @@ use crate::ssrf::Clients;
 const SKEW: Duration = Duration::from_mins(5);
 /// The largest response that is read, in bytes.
 const MAX_ANSWER: usize = 256 * 1024;
+/// The longest name of a channel, in characters; that of Slack.
+const MAX_CHANNEL: usize = 80;
 /// The errors of Slack after which another attempt may succeed.
 const PASSING: [&str; 6] =
     ["ratelimited", "rate_limited", "service_unavailable", "internal_error", "fatal_error", "request_timeout"];
@@ -42,6 +48,8 @@ pub(super) struct Slack {
     api: Url,
     token: String,
     signing_key: hmac::Key,
+    /// The channels that get reviews, whoever asks for them, each with what it gets.
+    pub channels: BTreeMap<String, Filter>,
 }
 
 /// The address of a message, by which it can be changed later.
@@ -65,8 +73,8 @@ pub fn is_slack_user_id(text: &str) -> bool {
 }
 
 impl Slack {
-    /// Creates the app from the settings. A missing secret is an error.
-    pub fn new(settings: &SlackSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
+    /// Creates the app from the settings. A missing secret and a channel that cannot exist are errors.
+    pub fn new(settings: SlackSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.slack]: {why}"));
         let secret = |name: &str, what: &str| {
             secrets.get(name).map(str::to_owned).ok_or_else(|| wrong(format!("set {name} to the app's {what}")))
@@ -77,7 +85,17 @@ impl Slack {
             .map_err(|error| wrong(format!("`api` is not a URL: {error}")))?;
         let token = secret("COUNTERSIGN_SLACK_TOKEN", "bot token (xoxb-…)")?;
         let signing_secret = secret("COUNTERSIGN_SLACK_SIGNING_SECRET", "signing secret")?;
-        Ok(Self { api, token, signing_key: hmac::Key::new(hmac::HMAC_SHA256, signing_secret.as_bytes()) })
+        if let Some(channel) = settings.channels.keys().find(|channel| !is_channel(channel)) {
+            return Err(wrong(format!(
+                "`channels`: expected a channel, such as \"#approvals\", or its id: `{channel}`"
+            )));
+        }
+        let channels = settings.channels.into_iter().map(|(channel, settings)| {
+            let SlackChannelSettings { flows, roles, kinds, severities } = settings;
+            (channel, Filter { flows, roles, kinds, severities })
+        });
+        let signing_key = hmac::Key::new(hmac::HMAC_SHA256, signing_secret.as_bytes());
+        Ok(Self { api, token, signing_key, channels: channels.collect() })
     }
 
     /// Posts a message to a channel or a member. The id is the same for every attempt.
@@ -166,6 +184,12 @@ impl Slack {
         accepted("chat.postEphemeral", answer).map(|_| ())
     }
 
+    /// Opens a dialog for the person whose interaction has this trigger.
+    pub async fn open_dialog(&self, clients: &Clients, trigger_id: &str, view: &Value) -> Result<(), DeliveryFailure> {
+        let answer = self.call(clients, "views.open", &json!({ "trigger_id": trigger_id, "view": view })).await?;
+        accepted("views.open", answer).map(|_| ())
+    }
+
     /// Posts a reply to a press of a button.
     pub async fn respond(&self, clients: &Clients, url: &str, body: &Value) -> Result<(), DeliveryFailure> {
         let url: Url = url.parse().map_err(|_| DeliveryFailure::lasting("no address to reply to"))?;
@@ -184,6 +208,13 @@ impl Slack {
         // Compared in constant time.
         skew <= SKEW.as_secs() && hmac::verify(&self.signing_key, &message, &given).is_ok()
     }
+}
+
+/// Whether a channel of this name or id can exist.
+fn is_channel(text: &str) -> bool {
+    let name = text.strip_prefix('#').unwrap_or(text);
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && name.chars().count() <= MAX_CHANNEL && name.chars().all(is_name)
 }
 
 /// Returns the answer to a call unless it is an error.
@@ -212,7 +243,7 @@ mod tests {
             name("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"),
             name("COUNTERSIGN_SLACK_SIGNING_SECRET", "8f742231b10e8888abcd99yyyzzz85a5"),
         ]);
-        let slack = Slack::new(&SlackSettings::default(), &secrets).unwrap();
+        let slack = Slack::new(SlackSettings::default(), &secrets).unwrap();
         let body = b"token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
         let signature = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
         let at = |seconds: i64| Timestamp(seconds * 1_000_000);
@@ -223,5 +254,18 @@ mod tests {
         for wrong in ["", "v0=", "v1=00", &signature.replace('a', "b"), &signature[3..]] {
             assert!(!slack.is_signed("1531420618", wrong, body, at(1_531_420_618)), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_channel_that_cannot_exist_is_refused_with_the_remedy() {
+        let secrets = ["COUNTERSIGN_SLACK_TOKEN", "COUNTERSIGN_SLACK_SIGNING_SECRET"];
+        let secrets = NotificationSecrets::from_env(secrets.map(|name| (name.to_owned(), "secret".to_owned())));
+        let with = |channel: &str| {
+            let channels = [(channel.to_owned(), SlackChannelSettings::default())].into();
+            Slack::new(SlackSettings { channels, ..SlackSettings::default() }, &secrets)
+        };
+        assert!(with("#money").is_ok() && with("C024BE91L").is_ok());
+        let error = with("two words").err().unwrap().to_string();
+        assert!(error.contains("[notifications.slack]: `channels`") && error.contains("#approvals"), "{error}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod feeder;
 mod mails;
+mod runs;
 mod webhooks;
 
 use std::sync::Arc;
@@ -31,7 +32,10 @@ fn settings(toml: &str) -> NotificationSettings {
 }
 
 fn secrets() -> NotificationSecrets {
-    let variables = [("COUNTERSIGN_WEBHOOK_SECRET_DESK", format!("{NEXT_SECRET} {SECRET}"))];
+    let variables = [
+        ("COUNTERSIGN_WEBHOOK_SECRET_DESK", format!("{NEXT_SECRET} {SECRET}")),
+        ("COUNTERSIGN_CALLBACK_SECRET", SECRET.to_owned()),
+    ];
     NotificationSecrets::from_env(variables.map(|(name, value)| (name.to_owned(), value)))
 }
 

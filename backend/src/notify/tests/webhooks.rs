@@ -30,12 +30,12 @@ on_both! {
     a_message_that_ends_every_server_is_given_up_unsent,
 }
 
-fn toml(receiver: &MockServer, rest: &str) -> String {
+pub(super) fn toml(receiver: &MockServer, rest: &str) -> String {
     format!("[webhooks.desk]\nurl = \"{}/hook\"\n{rest}", receiver.uri())
 }
 
 /// Does what a receiver does with each request: checks the signature with its secret, and reads the body.
-fn verified(request: &Request, secret: &str) -> (String, Value) {
+pub(super) fn verified(request: &Request, secret: &str) -> (String, Value) {
     let header = |name: &str| request.headers[name].to_str().expect("text").to_owned();
     let (id, at) = (header("webhook-id"), header("webhook-timestamp").parse().expect("seconds"));
     let body = String::from_utf8(request.body.clone()).expect("UTF-8");
@@ -64,8 +64,8 @@ async fn a_program_hears_of_a_review_when_it_is_escalated_to_its_role(world: Wor
         let outlets = Outlets::new(settings(&webhook), &secrets(), URL.to_owned()).expect("the settings hold");
         let entries = world.told(kind).await;
         let deliveries = entries.iter().filter(|entry| entry.event.kind == kind).filter_map(|entry| {
-            let (occasion, review, _) = entry.event.announces()?;
-            let notice = Announcement { entry, before: &entry.cursor, occasion, review: &review, only: None };
+            let announced = entry.event.announces()?;
+            let notice = Announcement { entry, before: &entry.cursor, announced: &announced };
             Some(to_programs(&notice, &outlets).len())
         });
         deliveries.sum::<usize>()
@@ -94,7 +94,7 @@ async fn a_program_hears_of_comments_under_a_name_of_their_own(world: World) {
     assert_eq!(requests(&receiver).await.len(), 1, "and of no other change");
 }
 
-async fn requests(receiver: &MockServer) -> Vec<Request> {
+pub(super) async fn requests(receiver: &MockServer) -> Vec<Request> {
     receiver.received_requests().await.expect("requests are recorded")
 }
 

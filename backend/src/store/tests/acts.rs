@@ -16,6 +16,7 @@ use crate::store::{Change, Form, Operation};
 
 on_both! {
     each_act_is_found_by_its_name,
+    whoever_waits_for_a_comment_is_told_of_it,
     the_record_tells_what_a_vote_with_changes_was_on,
     a_secret_vote_with_changes_is_told_whole_after_the_resolution,
 }
@@ -45,6 +46,17 @@ fn told(entries: &[Entry]) -> Vec<(String, String)> {
 
 fn words(of: &[(&str, &str)]) -> Vec<(String, String)> {
     of.iter().map(|(actor, change)| ((*actor).to_owned(), (*change).to_owned())).collect()
+}
+
+async fn whoever_waits_for_a_comment_is_told_of_it(world: World) {
+    let review = world.launched_review("one").await;
+    let news = async |seen| world.store.over_or_commented_among(&[(review.id, seen)]).await.expect("reads");
+    assert_eq!(news(0).await, []);
+    let comment = Input::Comment { review: review.id, by: person("tom"), via: Via::Human, text: "Why?".to_owned() };
+    world.store.commit(on_review(review.id, "tom", comment)).await.expect("it is commented on");
+    assert_eq!((news(0).await, news(1).await), (vec![(review.id, 0)], vec![]));
+    decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");
+    assert_eq!(news(1).await, [(review.id, 1)], "the end is news too");
 }
 
 async fn each_act_is_found_by_its_name(world: World) {

@@ -21,6 +21,7 @@ on_both! {
     a_decision_after_the_deadline_finds_it_expired,
     a_large_text_is_stored_once_and_comes_back,
     a_store_that_is_opened_again_goes_on,
+    changes_that_wait_for_a_flow_hold_up_no_others,
     a_transaction_that_nobody_ends_leaves_nothing,
 }
 
@@ -159,6 +160,32 @@ async fn a_transaction_that_nobody_ends_leaves_nothing(world: World) {
     let _ = tokio::time::timeout(Duration::ZERO, conn.execute(spoil())).await;
     drop(conn);
     decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("the review is as it was");
+}
+
+async fn changes_that_wait_for_a_flow_hold_up_no_others(world: World) {
+    let review = world.launched_review("hello").await;
+    // This store has compiled no flow yet, and gets no turn to do so.
+    let cold = world.another().await;
+    let turn = cold.inner.flows.turn.lock().await;
+    let mut launched = Box::pin(cold.commit(launch("good day")));
+    let mut decision = Box::pin(cold.commit(decide(&review, "ana", "yes")));
+    assert!(futures::poll!(&mut launched).is_pending() && futures::poll!(&mut decision).is_pending());
+    let beside = Operation::LoginFailed { username: "ana".parse().expect("a name") };
+    cold.commit(Change::by_server(beside)).await.expect("it needs no flow");
+    assert!(futures::poll!(&mut launched).is_pending() && futures::poll!(&mut decision).is_pending());
+    drop(turn);
+    launched.await.expect("the run starts");
+    decided(decision.await).expect("it is decided");
+    let unknown = Operation::Launch {
+        run: super::support::new_run(),
+        flow: "ask".parse().expect("an id"),
+        version: Some(7),
+        input: shared::JsonMap::new(),
+        context: shared::run::Context::default(),
+    };
+    let refused = cold.commit(Change { operation: unknown, ..launch("") }).await;
+    assert!(matches!(refused, Err(CommitError::NotFound)), "there is no such version");
+    cold.close().await;
 }
 
 /// `SQLite` itself ends the transaction if the disk is full.

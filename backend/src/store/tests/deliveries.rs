@@ -7,7 +7,8 @@ use shared::notification::{Channel, DeliveryQuery, DeliveryStatus, Occasion};
 
 use super::support::{World, after, decide, on_both};
 use crate::store::{
-    DeliveryEvent, DeliveryKind, DeliveryLane, DeliveryOutcome, NewDelivery, Progress, Store, StoredDelivery, WorkTable,
+    DeliveryEvent, DeliveryKind, DeliveryLane, DeliveryOutcome, DeliverySubject, NewDelivery, Progress, Store,
+    StoredDelivery, WorkTable,
 };
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -30,8 +31,7 @@ fn delivery(world: &World, target: &str, hours: i64) -> NewDelivery {
         kind: DeliveryKind::Webhook,
         target: target.to_owned(),
         event: DeliveryEvent::Announce(Occasion::Requested),
-        review: ReviewId(uuid::Uuid::max()),
-        run: None,
+        subject: DeliverySubject::Review(ReviewId(uuid::Uuid::max()), None),
         place: shared::log::Cursor("somewhere".to_owned()),
         receipt: None,
         due_at: after(world.clock.now(), hours),
@@ -184,7 +184,10 @@ async fn a_delivery_whose_server_ended_counts_as_failed(world: World) {
 /// No matter how long that is: its buttons must be removed then, and reactions to it decide.
 async fn a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits(world: World) {
     let review = world.launched_review("hello").await;
-    let about = |target| NewDelivery { review: review.id, ..delivery(&world, target, -1) };
+    let about = |target| NewDelivery {
+        subject: DeliverySubject::Review(review.id, review.run_id),
+        ..delivery(&world, target, -1)
+    };
     // The review of the last one no longer exists.
     let made = [about("ana"), about("desk"), delivery(&world, "tom", -1)];
     world.store.add_deliveries(&made).await.expect("writes");

@@ -35,6 +35,7 @@ async fn launch(world: &World) -> Run {
         version: None,
         input: JsonMap::new(),
         context: Context::default(),
+        callback_url: None,
     };
     match world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("it starts") {
         Committed::Run { run } => *run,

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use shared::access::DEVELOPER;
+use shared::access::{ADMIN, DEVELOPER, Principal};
 use shared::api::UserPatch;
 use shared::id::TokenId;
 use shared::log::EntryKind;
 use shared::single_sign_on::Trouble;
 use shared::time::Timestamp;
 
-use super::support::{World, actor, after, decide, launch, new_run, on_both};
+use super::support::{World, actor, after, decide, launch, new_run, on_both, person};
 use crate::engine::Refusal;
 use crate::store::{
-    Actor, Change, CommitError, Credential, CredentialKind, NewCredential, NewSession, Operation, ProviderAccount,
-    RefusedSignIn, SignIn, UserChange,
+    Actor, Change, CommitError, Credential, CredentialKind, FactorChange, NewCredential, NewSession, Operation,
+    ProviderAccount, RefusedSignIn, SignIn, UserChange,
 };
 
 on_both! {
@@ -25,6 +25,7 @@ on_both! {
     of_two_new_tokens_only_one_is_the_last_allowed,
     a_refusal_that_is_not_recorded_still_takes_the_roles,
     only_admins_change_people,
+    what_only_a_session_may_do_is_refused_to_tokens_in_the_commit,
     there_is_always_an_admin,
     a_change_that_cannot_be_written_hurts_only_itself,
 }
@@ -258,4 +259,33 @@ async fn a_change_that_cannot_be_written_hurts_only_itself(world: World) {
         assert_eq!(matches!(answer, Err(CommitError::Failed(_))), bad, "{answer:?}");
     }
     assert_eq!(world.store.counts().await.expect("counts")["runs"], 19);
+}
+
+async fn what_only_a_session_may_do_is_refused_to_tokens_in_the_commit(world: World) {
+    let boss = person("boss");
+    let token = Principal { token: true, roles: [ADMIN.to_owned()].into(), ..boss.clone() };
+    let change = |patch: UserPatch, password: Option<&str>| {
+        let username = "tom".parse().expect("a name");
+        Operation::UpdateUser(Box::new(UserChange { username, patch, password_hash: password.map(str::to_owned) }))
+    };
+    let roles = |role: &str| UserPatch { roles: Some(vec![role.to_owned()]), ..UserPatch::default() };
+    let remove = FactorChange::Remove(None);
+    let operations = [
+        change(roles(ADMIN), None),
+        change(UserPatch::default(), Some("a hash")),
+        Operation::ChangeSecondFactor { username: "tom".parse().expect("a name"), change: remove },
+        Operation::AddCredential(Box::new(credential(CredentialKind::Token, "boss", 9, None))),
+    ];
+    for operation in operations {
+        let by = |principal: &Principal| Change {
+            by: Some(Actor::of(principal.clone())),
+            key: None,
+            operation: operation.clone(),
+        };
+        let refused = world.store.commit(by(&token)).await;
+        assert!(matches!(&refused, Err(CommitError::Forbidden(_))), "{refused:?}");
+        world.store.commit(by(&boss)).await.expect("a session may");
+    }
+    let ordinary = Change { by: Some(Actor::of(token)), key: None, operation: change(roles("reviewer"), None) };
+    world.store.commit(ordinary).await.expect("a token of an admin may change other roles");
 }

@@ -154,7 +154,7 @@ async fn only_classes_that_nothing_waits_for_are_removed(world: World) {
 /// A commit that changes an indexed column writes to that index, and in PostgreSQL to all others of the table.
 #[tokio::test]
 async fn no_index_has_what_a_commit_changes() {
-    let changed = ["status", "format", "state", "search", "body", "facts", "tags", "due", "claimed_until"];
+    let changed = ["status", "format", "state", "search", "body", "facts", "tags", "due", "claimed_until", "comments"];
     let check = |definitions: Vec<String>| {
         assert!(definitions.len() >= 6, "{definitions:?}");
         for definition in definitions {
@@ -193,8 +193,14 @@ async fn sqlite_looks_through_no_large_table() {
     for viewer in &viewers {
         for status in statuses.into_iter().chain([None]) {
             for order in [ReviewOrder::Newest, ReviewOrder::Urgency] {
-                for more in [json!({}), json!({ "q": "hello" }), json!({ "assigned": "me" }), json!({ "tag": "legal" })]
-                {
+                for more in [
+                    json!({}),
+                    json!({ "q": "hello" }),
+                    json!({ "assigned": "me" }),
+                    json!({ "tag": "legal" }),
+                    json!({ "decided_by": "me", "q": "hello" }),
+                    json!({ "decided_by": "ana" }),
+                ] {
                     let query: ReviewQuery = serde_json::from_value(more).expect("a query");
                     let mut query = ReviewQuery { status, order: Some(order), limit: Some(1), ..query };
                     let page = world.store.reviews(viewer, &query).await.expect("reads");
@@ -216,6 +222,12 @@ async fn sqlite_looks_through_no_large_table() {
                 world.store.runs(viewer, &query).await.expect("reads");
                 let query = RunQuery { status: None, ending: Some(Ending::Rejected), ..query };
                 world.store.runs(viewer, &query).await.expect("reads");
+            }
+            for more in
+                [json!({ "requested_by": "dev", "started_after": "2026-01-01T00:00:00Z" }), json!({ "q": "hello" })]
+            {
+                let query: RunQuery = serde_json::from_value(more).expect("a query");
+                world.store.runs(viewer, &RunQuery { status, ..query }).await.expect("reads");
             }
         }
         world.store.seen_through(viewer, &run).await.expect("reads");
@@ -244,7 +256,16 @@ async fn sqlite_looks_through_no_large_table() {
             // A scan from the first id on, which may be the plan for `IS NOT NULL`.
             assert!(!line.contains("_id>?)"), "{line}\n{sql}");
             let Some(name) = line.strip_prefix("SCAN ").and_then(|line| line.split(' ').next()) else { continue };
-            let large = ["reviews", "runs", "review_audience", "runs_by_status", "undecided_reviews", "log", "steps"];
+            let large = [
+                "reviews",
+                "runs",
+                "review_audience",
+                "runs_by_status",
+                "undecided_reviews",
+                "decided_reviews",
+                "log",
+                "steps",
+            ];
             let is_large =
                 large.contains(&name) || large.iter().any(|table| sql.contains(&format!(" {table} {name} ")));
             assert!(!is_large || in_order(&line), "{line}\n{sql}");

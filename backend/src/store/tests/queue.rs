@@ -44,7 +44,8 @@ async fn reviews(world: &World, dice: &mut Dice, count: usize) -> Vec<Review> {
         review.created_at = at(-*dice.of(&[0, 0, 60, 60, 120, 180, 60 * 24, 60 * 24 * 7]));
         review.expires_at = dice.of(&[None, Some(10), Some(30), Some(31), Some(1440), Some(1441), Some(-5)]).map(at);
         if let Some(minutes) = dice.of(&[None, Some(5), Some(-5)]) {
-            review.claimed_by = Some(shared::review::Claim { by: "tom".parse().expect("a name"), until: at(*minutes) });
+            let by = "tom".parse().expect("a name");
+            review.claimed_by = Some(shared::review::Claim { by, token: None, until: at(*minutes) });
         }
         let mut more = json!({
             "severity": dice.of(&["low", "medium", "high", "critical"]), "kind": dice.of(&["approval", "tool_calls"]),

@@ -163,6 +163,7 @@ pub fn launch(text: &str) -> Change {
         version: None,
         input,
         context: Context::default(),
+        callback_url: None,
     };
     Change { by: Some(actor("dev")), key: None, operation }
 }

@@ -47,8 +47,10 @@ impl Group {
         moment: Moment,
     ) -> Result<Committed, CommitError> {
         match operation {
-            Operation::Launch { run, flow, version, input, context } => {
-                self.launch(by, *run, flow, *version, input.clone(), context.clone(), moment)
+            Operation::Launch { run, flow, version, input, context, callback_url } => {
+                let launched = self.launch(by, *run, flow, *version, input.clone(), context.clone(), moment)?;
+                self.out.callbacks.extend(callback_url.clone().map(|url| (*run, url)));
+                Ok(launched)
             }
             Operation::Ask { run, question } => self.ask(by, *run, question, moment),
             Operation::Run { run, input } => self.apply_to_run(by, *run, (**input).clone(), moment),

@@ -40,7 +40,7 @@ pub(super) struct Group {
     /// The saved views that changes replace.
     pub views: BTreeMap<Username, StoredViews>,
     /// Everyone who may log in, as read. Empty if no change of the group needs them.
-    pub active: BTreeMap<Username, Principal>,
+    pub active: Arc<BTreeMap<Username, Principal>>,
     pub runs: BTreeMap<RunId, RunWork>,
     /// The runs of the reviews that changes name.
     pub run_of: BTreeMap<ReviewId, RunId>,
@@ -48,6 +48,8 @@ pub(super) struct Group {
     /// change saves the next one.
     pub newest: BTreeMap<FlowId, (u32, Option<FlowVersion>)>,
     pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
+    /// The versions of flows that must be compiled before these changes are decided.
+    pub uncompiled: Vec<(FlowId, u32)>,
     /// The versions of flows that this server cannot read, with the reason.
     pub unreadable: HashMap<(FlowId, u32), String>,
     /// The number of pending questions without a flow, by kind and person.
@@ -102,6 +104,8 @@ pub(super) struct StoredPlaces {
     pub queue: Urgency,
     /// The subjects under which it is found. `None` if they are unknown because the review cannot be read.
     pub subjects: Option<BTreeSet<String>>,
+    /// The people who decided it, each with the time under which it is found.
+    pub deciders: BTreeSet<(Username, i64)>,
 }
 
 /// A run whose state or pending review cannot be read.
@@ -159,6 +163,8 @@ pub(super) struct Out {
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
     pub feedback: Vec<Feedback>,
+    /// The URLs to which the ends of new runs are posted.
+    pub callbacks: Vec<(RunId, String)>,
     pub retracted_feedback: BTreeSet<FeedbackId>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Committed>)>,
     /// The entries that no change of a run caused, one row each, with the run that they are about, if there is one.
@@ -179,6 +185,7 @@ impl Group {
             new_grants,
             ended_grants,
             feedback,
+            callbacks,
             retracted_feedback,
             keys,
             events,
@@ -193,6 +200,7 @@ impl Group {
             && new_grants.is_empty()
             && ended_grants.is_empty()
             && feedback.is_empty()
+            && callbacks.is_empty()
             && retracted_feedback.is_empty()
             && keys.is_empty()
             && events.is_empty()

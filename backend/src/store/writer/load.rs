@@ -26,13 +26,15 @@ pub(super) async fn runs_of(conn: &mut Conn, reviews: &BTreeSet<ReviewId>) -> Re
 }
 
 impl Group {
-    /// Reads the data that these changes depend on. `run_of` has the runs of the reviews that they name.
+    /// Reads the data that these changes depend on. `run_of` has the runs of the reviews that they name. Without
+    /// `compile`, reading ends if a flow is not compiled yet: see [`Group::uncompiled`].
     pub async fn load(
         inner: &Inner,
         conn: &mut Conn,
         changes: &[Change],
         mut named: Named<'_>,
         run_of: BTreeMap<ReviewId, RunId>,
+        compile: bool,
     ) -> Result<Self, Error> {
         let mut group = Self {
             environment: Arc::clone(&inner.environment),
@@ -44,7 +46,10 @@ impl Group {
         group.load_open_questions(conn, changes).await?;
         group.load_live_tokens(conn, changes, inner.clock.now()).await?;
         group.load_runs(inner, conn, &mut named).await?;
-        group.load_flows(inner, conn, &named.newest, &named.saved, named.versions).await?;
+        group.load_flows(inner, conn, &named.newest, &named.saved, named.versions, compile).await?;
+        if !group.uncompiled.is_empty() {
+            return Ok(group);
+        }
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
         group.load_feedback(conn, changes).await?;
         group.load_keys(conn, &named.keys).await?;
@@ -61,9 +66,20 @@ impl Group {
             || group.runs.values().any(RunWork::has_delegations)
             || changes.iter().any(asks_who_there_is)
         {
-            group.active = conn.active().await?;
+            group.active = inner.people.active(conn).await?;
         }
         Ok(group)
+    }
+
+    /// Whether a change needs a flow that is not compiled yet.
+    pub fn waits_for_flow(&self, change: &Change) -> bool {
+        let named = Named::of_all(std::slice::from_ref(change));
+        let runs = named.runs.iter().chain(named.reviews.iter().filter_map(|review| self.run_of.get(review)));
+        let states = runs.filter_map(|run| Some(&self.runs.get(run)?.snapshot.as_ref()?.state));
+        let of_runs = states.map(|state| (state.flow.clone(), state.version));
+        let newest = named.newest.iter().filter_map(|flow| Some(((*flow).clone(), self.newest.get(*flow)?.0)));
+        let mut needed = of_runs.chain(newest).chain(named.versions.iter().cloned());
+        needed.any(|version| self.uncompiled.contains(&version))
     }
 
     async fn load_people(&mut self, conn: &mut Conn, named: &Named<'_>, now: Timestamp) -> Result<(), Error> {
@@ -121,6 +137,7 @@ impl Group {
         newest: &BTreeSet<&FlowId>,
         saved: &BTreeSet<&FlowId>,
         mut versions: BTreeSet<(FlowId, u32)>,
+        compile: bool,
     ) -> Result<(), Error> {
         // One query for each different flow of the group, of which there are few.
         for flow in newest {
@@ -139,6 +156,10 @@ impl Group {
             self.newest.insert((*flow).clone(), (newest, version));
         }
         for (flow, version) in versions {
+            if !compile && !inner.flows.has(&flow, version) {
+                self.uncompiled.push((flow, version));
+                continue;
+            }
             match inner.compiled_in(conn, &flow, version).await {
                 Ok(Some(compiled)) => {
                     self.compiled.insert((flow, version), compiled);

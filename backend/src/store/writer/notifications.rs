@@ -18,12 +18,13 @@ impl Group {
         chosen: ChosenNotifications,
         moment: Moment,
     ) -> Result<Committed, CommitError> {
-        let ChosenNotifications { username, notifications } = chosen;
+        let ChosenNotifications { username, mut notifications } = chosen;
         allow(by, Act::ManageNotifications(&username))?;
         self.check_slack_user(by, &username, notifications.slack_user_id.as_deref())?;
         if !self.users.contains_key(&username) {
             return Err(CommitError::NotFound);
         }
+        notifications.slack_confirmed = self.is_slack_confirmed(by, &username, &notifications)?;
         let changed = UserChanged { notifications: Some(notifications.clone()), ..UserChanged::of(username.clone()) };
         self.emit(by, &EventData::UserUpdated(changed), moment);
         self.store_notifications(username, notifications.into());
@@ -46,12 +47,46 @@ impl Group {
         }
     }
 
-    /// Sets or removes a person's Slack member ID, and returns their settings if they change.
-    pub(super) fn set_slack_user(&mut self, username: &Username, id: Option<String>) -> Option<Notifications> {
+    /// Whether a Slack member ID counts as confirmed with these settings. Only its owner can confirm it, and only as it
+    /// is stored: an admin who enters their own ID for somebody else would decide in their name. At the server's
+    /// terminal, the operator vouches for it.
+    fn is_slack_confirmed(
+        &self,
+        by: Option<&Principal>,
+        username: &Username,
+        chosen: &Notifications,
+    ) -> Result<bool, CommitError> {
+        let known = self.notifications.get(username).map(|known| &known.chosen);
+        let Some(known) = known.filter(|known| known.slack_user_id == chosen.slack_user_id) else {
+            return Ok(by.is_none() && chosen.slack_user_id.is_some());
+        };
+        if known.slack_user_id.is_none() || known.slack_confirmed || !chosen.slack_confirmed {
+            return Ok(known.slack_confirmed);
+        }
+        match by.filter(|by| by.username != *username) {
+            Some(_) => Err(CommitError::Forbidden(format!(
+                "only {username} can confirm that this Slack member ID is theirs: they log in and do so in their \
+                 notification settings"
+            ))),
+            None => Ok(true),
+        }
+    }
+
+    /// Sets or removes a person's Slack member ID, and returns their settings if they change. A new ID is not confirmed,
+    /// unless it was set at the server's terminal.
+    pub(super) fn set_slack_user(
+        &mut self,
+        by: Option<&Principal>,
+        username: &Username,
+        id: Option<String>,
+    ) -> Option<Notifications> {
         let mut stored = self.notifications.get(username).cloned().unwrap_or_default();
-        if stored.chosen.slack_user_id == id {
+        let is_same = stored.chosen.slack_user_id == id;
+        let confirmed = id.is_some() && (by.is_none() || (is_same && stored.chosen.slack_confirmed));
+        if is_same && stored.chosen.slack_confirmed == confirmed {
             return None;
         }
+        stored.chosen.slack_confirmed = confirmed;
         stored.chosen.slack_user_id = id;
         let chosen = stored.chosen.clone();
         self.store_notifications(username.clone(), stored);

@@ -54,7 +54,7 @@ impl Group {
 
     /// Returns everyone who may log in, as changed by this group. Only complete if the group has read them.
     pub fn everybody(&self) -> BTreeMap<Username, Principal> {
-        let mut people = self.active.clone();
+        let mut people = BTreeMap::clone(&self.active);
         for (name, record) in &self.users {
             if record.user.active {
                 people.insert(name.clone(), record.principal(None));
@@ -99,11 +99,10 @@ pub(super) fn allow_again(
         (Operation::Launch { .. }, _) => allow(by, Act::Launch),
         (Operation::Ask { .. }, _) => allow(by, Act::Ask),
         (Operation::SaveFlow(_), _) => allow(by, Act::SaveFlow),
-        (Operation::CreateUser(_) | Operation::UpdateUser(_) | Operation::EraseUser(_), _) => {
-            allow(by, Act::ManagePeople)
-        }
+        (Operation::CreateUser(new), _) => allow(by, Act::GiveRoles(&new.user.roles)),
+        (Operation::UpdateUser(_) | Operation::EraseUser(_), _) => allow(by, Act::ManagePeople),
         (Operation::NameDeputy(span), _) => allow(by, Act::NameDeputy(&span.person, &span.deputy)),
-        (Operation::AddCredential(new), _) => allow(by, Act::ManageTokens(&new.credential.username)),
+        (Operation::AddCredential(new), _) => allow(by, Act::CreateToken(&new.credential.username)),
         (Operation::Run { .. }, Committed::Run { run }) => allow(by, Act::CancelRun(&run.summary)),
         (Operation::Review { input, .. }, Committed::Decided { decided }) => {
             let review = &decided.review;

@@ -198,14 +198,14 @@ impl Group {
     /// have rows of their own. They do not have the blocked content, nor say who decides by a secret vote.
     fn log_blocked(&mut self, run: RunId, compiled: &Compiled, input: &Input, refusal: &Refusal, moment: Moment) {
         let is_block = |mistake: &Mistake| mistake.code == FlowCode::GuardrailBlocked.as_str();
-        let (Input::Decide { review, by, request, looked, .. }, Refusal::Invalid(mistakes)) = (input, refusal) else {
+        let (Input::Decide { review, by, request, replies, .. }, Refusal::Invalid(mistakes)) = (input, refusal) else {
             return;
         };
         let Some(snapshot) = self.snapshot(run).ok().filter(|_| mistakes.iter().any(is_block)) else { return };
         let shown = snapshot.state.shown_id();
         let is_secret = snapshot.reviews.get(review).is_some_and(Review::is_secret);
         let by_whom = Some(Author::from(by)).filter(|_| !is_secret);
-        let checked = engine::check(compiled, snapshot.clone(), *review, by, request, looked, moment);
+        let checked = engine::check(compiled, snapshot.clone(), *review, by, request, replies, moment);
         for Veto { guardrail, action, key, reason } in checked.map(|checked| checked.vetoes).unwrap_or_default() {
             let (effect, about) = (Effect::Block, Some(*review));
             let fired = GuardrailFired { guardrail, effect, reason, review: about, action, key };

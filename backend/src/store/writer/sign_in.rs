@@ -121,7 +121,7 @@ impl Group {
         let own = by.is_some_and(|by| by.username == *name && !by.token);
         let by_admin = matches!(change, FactorChange::Remove(None));
         if by_admin {
-            allow(by, Act::ManagePeople)?;
+            allow(by, Act::ResetAccess(name))?;
         } else if !own {
             return Err(CommitError::Forbidden("only the person can set up their second factor".to_owned()));
         }

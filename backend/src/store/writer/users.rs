@@ -17,7 +17,7 @@ impl Group {
         new: NewUserRecord,
         moment: Moment,
     ) -> Result<Committed, CommitError> {
-        allow(by, Act::ManagePeople)?;
+        allow(by, Act::GiveRoles(&new.user.roles))?;
         let user = new.user;
         self.check_not_erased(&user.username)?;
         if self.users.contains_key(&user.username) {
@@ -72,7 +72,7 @@ impl Group {
         }
         self.out.users.insert(user.username.clone());
         if let Some(id) = slack_user_id {
-            changed.notifications = self.set_slack_user(&user.username, id);
+            changed.notifications = self.set_slack_user(by, &user.username, id);
         }
         user.slack_user_id =
             self.notifications.get(&user.username).and_then(|stored| stored.chosen.slack_user_id.clone());
@@ -88,6 +88,12 @@ impl Group {
     fn check_change(&self, by: Option<&Principal>, change: &UserChange) -> Result<(), CommitError> {
         allow(by, Act::ManagePeople)?;
         let name = &change.username;
+        if let Some(roles) = &change.patch.roles {
+            allow(by, Act::GiveRoles(roles))?;
+        }
+        if change.password_hash.is_some() {
+            allow(by, Act::ResetAccess(name))?;
+        }
         if change.takes_admin() && self.is_last_admin(name) {
             return Err(CommitError::Conflict(format!("{name} is the only admin; make someone else an admin first")));
         }
@@ -132,13 +138,8 @@ impl Group {
         let all = owner.ok_or(CommitError::Unauthenticated)?.principal(None);
         let answer = match credential.kind {
             CredentialKind::Token => {
-                allow(by, Act::ManageTokens(&credential.username))?;
+                allow(by, Act::CreateToken(&credential.username))?;
                 let maker = by.unwrap_or(&all);
-                if maker.username != credential.username {
-                    return Err(CommitError::Forbidden(
-                        "a token acts as its creator: you cannot create one for others".to_owned(),
-                    ));
-                }
                 let roles = credential.roles.as_deref().unwrap_or_default();
                 if let Some(role) = roles.iter().find(|role| !maker.has(role)) {
                     return Err(CommitError::Forbidden(format!(

@@ -18,10 +18,10 @@ use super::super::log_row::{NewBody, OUTER_LEVELS, review_in};
 use super::super::notifications::NOTIFICATIONS;
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
-use super::super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, review_row};
+use super::super::review_row::{AUDIENCE, DECIDED, REVIEWS, UNDECIDED, review_row};
 use super::super::row_mac::Stored;
 use super::super::run_steps;
-use super::super::runs::{RUNS, RUNS_BY_STATUS};
+use super::super::runs::{RUN_CALLBACKS, RUNS, RUNS_BY_STATUS};
 use super::super::tasks::lane;
 use super::super::users::{USERS, user_row};
 use super::super::views::VIEWS;
@@ -54,6 +54,9 @@ pub(super) struct Rows {
     /// Subjects under which reviews are no longer found.
     pub(super) left_audience: Vec<Vec<Arg>>,
     pub(super) audience: Vec<Vec<Arg>>,
+    /// Rows of decisions that were replaced or voided.
+    pub(super) left_decided: Vec<Vec<Arg>>,
+    pub(super) decided: Vec<Vec<Arg>>,
     /// Reviews whose stored subjects are unknown.
     pub(super) unknown: Vec<ReviewId>,
     pub(super) steps: Vec<Vec<Arg>>,
@@ -104,7 +107,8 @@ impl Group {
             &REVIEWS,
             rows.reviews,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
-             facts = excluded.facts, tags = excluded.tags, due = excluded.due, claimed_until = excluded.claimed_until",
+             facts = excluded.facts, tags = excluded.tags, due = excluded.due, claimed_until = excluded.claimed_until, \
+             comments = excluded.comments",
         );
         batch.delete(&queue::QUEUE, rows.left_queue);
         // In a fixed order: if two groups have the same new class, one waits for the other.
@@ -114,6 +118,8 @@ impl Group {
         batch.insert(&UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING");
         batch.delete(&AUDIENCE, rows.left_audience);
         batch.insert(&AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING");
+        batch.delete(&DECIDED, rows.left_decided);
+        batch.insert(&DECIDED, rows.decided, " ON CONFLICT DO NOTHING");
         batch.insert(&run_steps::STEPS, rows.steps, run_steps::AGAIN);
         batch.delete(&GRANTS, self.out.ended_grants.iter().map(|id| vec![Arg::from(id.0)]).collect());
         let given = self.out.new_grants.values().map(grant_row).collect();
@@ -121,6 +127,8 @@ impl Group {
         let given = self.out.feedback.iter().map(feedback_row).collect();
         batch.insert(&FEEDBACK, given, "");
         batch.delete(&FEEDBACK, self.out.retracted_feedback.iter().map(|id| vec![Arg::from(id.0)]).collect());
+        let callbacks = self.out.callbacks.iter().map(|(run, url)| vec![run.0.into(), url.as_str().into()]).collect();
+        batch.insert(&RUN_CALLBACKS, callbacks, "");
         batch.insert(&IDEMPOTENCY, rows.keys, "");
         batch.delete(&TASKS, rows.ended_tasks);
         batch.change(&TASKS, "UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks);

@@ -1,6 +1,7 @@
 //! A row of the inbox: the question, its flow, what is at stake, and the remaining time.
 
 use leptos::prelude::*;
+use shared::author::Author;
 use shared::decision::Via;
 use shared::definition::{OnTimeout, Severity};
 use shared::id::ReviewId;
@@ -176,11 +177,7 @@ fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestam
     }
     let mut parts = Vec::new();
     if let Some(claim) = review.claimed_by.as_ref().filter(|claim| claim.until > now) {
-        parts.push(if me == Some(claim.by.as_str()) {
-            "claimed by you".to_owned()
-        } else {
-            format!("claimed by {}", claim.by)
-        });
+        parts.push(format!("claimed by {}", words::authors(&[Author::from(claim)], me)));
     }
     if review.kind == ReviewKind::Handoff {
         parts.push("handed off".to_owned());

@@ -1,6 +1,7 @@
 //! Why the person is asked, what follows from the decision, and what others said about it.
 
 use leptos::prelude::*;
+use shared::author::Author;
 use shared::review::{Review, ReviewKind};
 
 use super::pane::Pane;
@@ -89,7 +90,8 @@ fn deciders(review: &Review) -> String {
     if !review.reviewers.tags.is_empty() {
         who = format!("{who} who also has the tag {}", review.reviewers.tags.join(" and "));
     }
-    let handed = review.delegations.iter().map(|handed| format!(" Delegated by {} to {}.", handed.from, handed.to));
+    let handed =
+        review.delegations.iter().map(|handed| format!(" Delegated by {} to {}.", Author::from(handed), handed.to));
     let handed = handed.collect::<Vec<_>>().concat();
     let not = if review.reviewers.not_requester { " Not the person who started the run." } else { "" };
     let how = match review.kind {

@@ -2,6 +2,7 @@
 
 use leptos::html;
 use leptos::prelude::*;
+use shared::author::Author;
 use shared::id::NodeId;
 use shared::inbox::SOON;
 use shared::review::Review;
@@ -172,7 +173,8 @@ fn Claim(pane: Pane) -> impl IntoView {
                 (Some(claim), may) => {
                     let mine = is_mine(&claim.by);
                     let until = format!(" until {}", time::clock(claim.until));
-                    let text = if mine { "Claimed by you".to_owned() } else { format!("Claimed by {}", claim.by) };
+                    let by = words::authors(&[Author::from(&claim)], session.username().as_deref());
+                    let text = format!("Claimed by {by}");
                     let whole = format!("{text}{until}");
                     view! {
                         <span class="face" aria-hidden="true">{words::initials(&claim.by)}</span>

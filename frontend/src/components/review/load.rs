@@ -49,7 +49,8 @@ impl OpenedReview {
         // After a lost connection the review is read again; until then the old content stays on screen.
         live.on_return(move || load.refetch());
         Effect::new(move |_| {
-            if problem.with(|problem| problem.as_ref().is_some_and(|problem| problem.code == Code::NotFound)) {
+            let is_gone = |problem: &Problem| matches!(problem.code, Code::NotFound | Code::RunArchived);
+            if problem.with(|problem| problem.as_ref().is_some_and(is_gone)) {
                 live.inbox.update(|inbox| inbox.lose(id, live.server_now()));
                 workspace.overtake(id);
             }

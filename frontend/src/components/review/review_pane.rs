@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leptos::prelude::*;
-use shared::error::Code;
+use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 
 use super::bar::Bar;
@@ -15,6 +15,7 @@ use super::load::OpenedReview;
 use super::pane::Pane;
 use super::sent::SentWithIt;
 use super::side::Side;
+use crate::components::archived::Archived;
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::held::HeldBar;
@@ -53,6 +54,12 @@ pub fn ReviewPane(
                             <p>"It does not exist, or you do not have access."</p>
                             <button class="b" on:click=move |_| back.run(())>"Back to the inbox"</button>
                         </Empty>
+                    }
+                    .into_any(),
+                    Some(Problem { archived: Some(archived), .. }) => view! {
+                        <Archived title="This review is archived" relation="It belongs to" archived=*archived>
+                            <button class="b" on:click=move |_| back.run(())>"Back to the inbox"</button>
+                        </Archived>
                     }
                     .into_any(),
                     Some(problem) => {

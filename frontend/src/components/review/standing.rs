@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use shared::access::{Access, Act};
+use shared::author::Author;
 
 use super::pane::Pane;
 use crate::client::{Live, Session};
@@ -45,8 +46,8 @@ pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
     });
     let says = move || {
         let claim = claim.get()?;
-        let text =
-            format!("{} has claimed this until {}. You can still decide it first.", claim.by, time::clock(claim.until));
+        let (by, until) = (words::authors_first(&[Author::from(&claim)], None), time::clock(claim.until));
+        let text = format!("{by} has claimed this until {until}. You can still decide it first.");
         Some(view! { <p class="banner warn"><Glyph icon=icondata::LuUserRound /><span>{text}</span></p> })
     };
     view! { <div class="stage" role=pane.status_role()>{says}</div> }

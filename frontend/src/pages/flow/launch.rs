@@ -133,7 +133,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
             problem.set(Some(Problem::invalid("", "Input and context are JSON objects.")));
             return;
         };
-        launch.send(Launch { flow: id.clone(), version: Some(version), input, context });
+        launch.send(Launch { flow: id.clone(), version: Some(version), input, context, callback_url: None });
     };
     let denied = Memo::new(move |_| session.denied(Act::Launch));
     let off = Signal::derive(move || {

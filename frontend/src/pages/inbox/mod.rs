@@ -23,6 +23,7 @@ use super::review::back_to_the_list;
 use crate::client::{Live, ReviewList};
 use crate::components::arrival;
 use crate::components::filters::InboxFilters;
+use crate::components::glyph::Glyph;
 use crate::components::queue::{Queue, ToMoreUrgent};
 use crate::components::scroll::came_back;
 use crate::components::selecting::{Selecting, SelectionBar};
@@ -115,6 +116,10 @@ pub fn InboxPage() -> impl IntoView {
                 <header>
                     <div class="list-title">
                         <h1 node_ref=heading tabindex="-1">"Inbox "<small><Summary filtered total /></small></h1>
+                        <a class="b sm ghost to-decided" href="/decided" title="Decided by me" aria-label="Decided by me">
+                            <Glyph icon=icondata::LuHistory />
+                            <span>"Decided by me"</span>
+                        </a>
                         <ToMoreUrgent above scroller />
                     </div>
                     <InboxFilters query change=change field />

@@ -46,8 +46,9 @@ impl Entry {
 /// A page: its name, its address, further words to find it by, and its icon.
 type Page = (&'static str, &'static str, &'static str, IconData);
 
-const PAGES: [Page; 4] = [
+const PAGES: [Page; 5] = [
     ("Inbox", "/inbox", "reviews", icondata::LuInbox),
+    ("Decided by me", "/decided", "history, my decisions", icondata::LuHistory),
     ("Runs", "/runs", "", icondata::LuRoute),
     ("Flows", "/flows", "", icondata::LuWorkflow),
     ("Insights", "/insights", "statistics", icondata::LuChartColumn),

@@ -62,6 +62,10 @@ fn event_words(event: Occasion) -> &'static str {
         Occasion::Expiring => "its deadline is near",
         Occasion::Resolved => "it is resolved",
         Occasion::Commented => "others comment on it",
+        Occasion::RunWaiting => "my run waits for people",
+        Occasion::RunCompleted => "my run completes",
+        Occasion::RunFailed => "my run fails",
+        Occasion::RunCancelled => "my run is cancelled",
     }
 }
 
@@ -149,17 +153,22 @@ fn Choice(known: Notifications) -> impl IntoView {
             </div>
         }
     };
-    // Only an admin can set a member ID: nothing here proves whose it is.
+    // Only an admin can set a member ID: nothing here proves whose it is. And only its owner can confirm it.
     let member = move || {
         let id = Memo::new(move |_| chosen.with(|chosen| chosen.slack_user_id.clone()));
-        let remove = move |_| chosen.update(|chosen| chosen.slack_user_id = None);
+        let open = Memo::new(move |_| chosen.with(|chosen| chosen.slack_user_id.is_some() && !chosen.slack_confirmed));
+        let confirm = move |_| chosen.update(|chosen| chosen.slack_confirmed = true);
+        let remove = move |_| chosen.update(|chosen| (chosen.slack_user_id, chosen.slack_confirmed) = (None, false));
         view! {
             <div class="notification-address">
                 <div class="field">
                     <span class="label">"Your member ID in Slack"</span>
-                    <span class="hint">"An admin sets it. What this member presses in messages counts as your decision."</span>
+                    <span class="hint">"An admin sets it, and you confirm that it is yours. From then on, what this member presses in messages counts as your decision."</span>
                     <span>{move || id.get().unwrap_or_else(|| "Not set.".to_owned())}</span>
                 </div>
+                <Show when=move || open.get()>
+                    <button type="button" class="b" on:click=confirm>"It is mine"</button>
+                </Show>
                 <Show when=move || id.get().is_some()>
                     <button type="button" class="b" on:click=remove>"Remove"</button>
                 </Show>

@@ -72,8 +72,8 @@ pub fn ThisBrowser() -> impl IntoView {
                             on:change=while_shown(flip)
                         />
                         <span>
-                            <b>"Notify me when a review waits for me, and of comments where I take part"</b>
-                            <span class="hint">"While no tab of Countersign is in sight. A click opens the review, and decides nothing."</span>
+                            <b>"Notify me when a review waits for me, of comments where I take part, and when a run of mine fails"</b>
+                            <span class="hint">"While no tab of Countersign is in sight. A click opens the review or the run, and decides nothing."</span>
                         </span>
                     </label>
                     <Show when=is_on>

@@ -13,17 +13,17 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::error::Problem;
 use shared::id::RunId;
-use shared::run::{Activity, ArchivedRun, Position, Run, RunSummary};
+use shared::run::{Activity, Position, Run, RunSummary};
 
 use self::data::RunData;
 use self::feedback::{RunFeedback, Said};
 use self::header::{Outcome, RunHeader};
 use self::values::{Facts, State};
+use crate::components::archived::Archived;
 use crate::components::arrival;
 use crate::components::graph::FlowGraph;
 use crate::components::inert::named;
 use crate::components::states::{Empty, Failed, Loading, OutOfDate};
-use crate::components::time;
 use crate::components::timeline::Timeline;
 use crate::state::words;
 
@@ -60,7 +60,12 @@ fn RunView(id: RunId) -> impl IntoView {
         }
         match data.problem.get() {
             Some(problem) if problem.status == 404 => view! { <Unknown/> }.into_any(),
-            Some(Problem { archived: Some(archived), .. }) => view! { <Archived archived=*archived/> }.into_any(),
+            Some(Problem { archived: Some(archived), .. }) => view! {
+                <Archived title="This run is archived" relation="It is" archived=*archived>
+                    <a href="/runs" class="b">"Go to the runs"</a>
+                </Archived>
+            }
+            .into_any(),
             Some(problem) => {
                 let retry = Callback::new(move |()| data.load());
                 view! { <Failed title="The run could not be loaded" problem retry/> }.into_any()
@@ -167,22 +172,6 @@ fn place(run: Option<&Run>) -> String {
     }
     let places = places.into_iter().map(|(place, times)| if times > 1 { format!("{place} ({times}×)") } else { place });
     places.collect::<Vec<_>>().join("; ")
-}
-
-#[component]
-fn Archived(archived: ArchivedRun) -> impl IntoView {
-    let ArchivedRun { id, flow, requested_by, ended_at, archived_at, file } = archived;
-    view! {
-        <Empty icon=icondata::LuArchive title="This run is archived" page=true>
-            <p>{format!(
-                "Archived on {} in {file}. It is a run of the flow {flow}, which {requested_by} started and which ended on {}.",
-                time::day(archived_at),
-                time::day(ended_at),
-            )}</p>
-            <p>"An operator can read it with "<code>{format!("countersign archive show {id}")}</code></p>
-            <a href="/runs" class="b">"Go to the runs"</a>
-        </Empty>
-    }
 }
 
 #[component]

@@ -1,5 +1,7 @@
 //! Questions that agents ask on their own initiative: what people see, and the consequences of their answers.
 
+mod ask_content;
+mod calls;
 mod presentation;
 mod proposal;
 mod reply;
@@ -24,7 +26,7 @@ use crate::engine::builder::Builder;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 
-use presentation::{AskContent, Relief};
+use ask_content::{AskContent, Relief};
 pub(super) use reply::withdrawn;
 use words::CONTENT;
 pub(super) use words::PAUSE;
@@ -71,6 +73,11 @@ impl Builder<'_> {
             shown.pause();
             timeout = None;
         }
+        let (title, warnings) = if shown.actions.is_empty() {
+            (title::of_prompt(&shown.subject, None), self.warnings_about(subject))
+        } else {
+            (title::of_calls(&shown.actions), self.warnings_about_calls(subject, &shown.actions))
+        };
         let own = self.reviewers_at(&step.node, &tool.reviewers);
         let reviewers = match shown.reviewers {
             // The roles and users that the agent names replace the tool's; the tool's exclusions still hold.
@@ -80,7 +87,7 @@ impl Builder<'_> {
         Some(Content {
             kind: shown.kind,
             asked_by: Some(asked_by),
-            title: title::of_prompt(&shown.subject, None),
+            title,
             prompt: shown.prompt,
             stakes: Stakes { severity: tool.severity.unwrap_or(shown.stakes.severity), ..shown.stakes },
             reviewers,
@@ -90,10 +97,10 @@ impl Builder<'_> {
             options: shown.options,
             free_text: shown.free_text,
             source: None,
-            actions: Vec::new(),
+            actions: shown.actions,
             grantable: Vec::new(),
             rules: Rules { policy: tool.policy.clone(), ..Rules::default() },
-            warnings: self.warnings_about(subject),
+            warnings,
         })
     }
 

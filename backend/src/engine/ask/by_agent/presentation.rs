@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use shared::definition::{Alternative, ChoiceKind, ContentType, OnTimeout, Reviewers, Severity, Stakes};
 use shared::review::{Item, ReviewKind, ReviewOption};
-use shared::time::Span;
 
+use super::ask_content::{AskContent, Relief};
+use super::calls;
 use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUSE, RESUME, TAKE_OVER, TAKEN};
 use crate::engine::ask::content::schema_of;
 use crate::engine::ask::node::alternative;
@@ -16,34 +17,6 @@ use crate::flow::embed;
 /// Below this confidence, a draft is presented with high severity.
 const UNSURE: f64 = 0.5;
 
-/// How an agent can be relieved of its step; empty if no agent asks.
-#[derive(Debug, Default)]
-pub(super) struct Relief {
-    /// JSON Schema of an answer in place of the agent's.
-    pub answer: Option<Value>,
-    /// Whether an answer is required: somebody waits for it, and there are no state keys to write instead.
-    pub needs_answer: bool,
-    /// The other agents, which can take over.
-    pub agents: Vec<String>,
-}
-
-/// What people see of a question.
-#[derive(Debug)]
-pub(super) struct AskContent {
-    pub kind: ReviewKind,
-    /// The text from which its title is made.
-    pub subject: String,
-    pub prompt: String,
-    pub stakes: Stakes,
-    pub items: Vec<Item>,
-    pub options: Vec<ReviewOption>,
-    pub free_text: bool,
-    pub timeout: Option<Span>,
-    pub on_timeout: OnTimeout,
-    /// The reviewers that the agent names; `None` for those of its tool.
-    pub reviewers: Option<Reviewers>,
-}
-
 impl AskContent {
     /// Presents a question. `who` names whoever asks; `agent` is `None` if that is no agent.
     pub fn of(agent: Option<&str>, who: &str, ask: Ask, relief: &Relief) -> Self {
@@ -51,6 +24,7 @@ impl AskContent {
             Ask::Clarification(question) => clarification(agent, question),
             Ask::Edit(draft) => edit(who, draft),
             Ask::Approval(proposal) => approval(who, *proposal),
+            Ask::Calls(calls) => calls::content(agent, who, *calls),
             Ask::Escalation(escalation) => self::escalation(who, *escalation, relief),
             Ask::Checkpoint(checkpoint) => self::checkpoint(who, *checkpoint, relief),
             Ask::Handoff(handoff) => self::handoff(who, handoff),
@@ -84,6 +58,7 @@ fn clarification(agent: Option<&str>, asked: Clarification) -> AskContent {
         items: context.map(|text| item("context", "Context", ContentType::Markdown, text.into())).into_iter().collect(),
         options,
         free_text: allow_free_text,
+        actions: Vec::new(),
         timeout,
         on_timeout: OnTimeout::Error,
         reviewers: None,
@@ -125,6 +100,7 @@ fn edit(who: &str, draft: DraftToEdit) -> AskContent {
         items: vec![Item { editable: true, schema: Some(schema), ..draft }],
         options: vec![described(done(), format!("{} gets the text as it stands here.", plain(who)))],
         free_text: false,
+        actions: Vec::new(),
         timeout,
         on_timeout: OnTimeout::Follow,
         reviewers: None,
@@ -165,6 +141,7 @@ fn approval(who: &str, proposal: Proposal) -> AskContent {
         items: vec![item("arguments", &action.name, ContentType::Json, arguments)],
         options: std::iter::once(approve).chain(instead).chain([reject]).collect(),
         free_text: false,
+        actions: Vec::new(),
         timeout: proposal.timeout,
         on_timeout: OnTimeout::Reject,
         reviewers: None,
@@ -227,6 +204,7 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> AskContent 
         items: items.into_iter().flatten().collect(),
         options: [takes_over, goes_on].into_iter().chain(delegates).chain([abort(who, relief)]).collect(),
         free_text: false,
+        actions: Vec::new(),
         timeout,
         on_timeout: OnTimeout::Error,
         reviewers: None,
@@ -268,6 +246,7 @@ fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent 
         items: items.into_iter().flatten().collect(),
         options: vec![continues, pauses, modifies, abort(who, relief)],
         free_text: false,
+        actions: Vec::new(),
         timeout,
         on_timeout: OnTimeout::Error,
         reviewers: None,
@@ -291,6 +270,7 @@ fn handoff(who: &str, handoff: Handoff) -> AskContent {
         reviewers: Some(Reviewers { roles: vec![to], users, ..Reviewers::default() }),
         stakes: Stakes::default(),
         free_text: false,
+        actions: Vec::new(),
         timeout: None,
         on_timeout: OnTimeout::Follow,
     }

@@ -1,10 +1,11 @@
-//! Guardrails on the action that an agent asks people to approve. Nothing here sends the action, since its agent carries
+//! Guardrails on the actions that an agent asks people to approve. Nothing here sends an action, since its agent carries
 //! it out: what guardrails would redact is blocked.
 
 use shared::JsonMap;
 use shared::definition::{Effect, GuardrailScope};
 use shared::error::FlowCode;
 use shared::review::{ActionType, Warning};
+use shared::run::Step;
 
 use super::AskingCall;
 use crate::engine::ask::guard::guard;
@@ -12,9 +13,16 @@ use crate::engine::ask_builtin::{APPROVE, Ask, ProposedAction};
 use crate::engine::builder::Builder;
 use crate::engine::next::{QuestionAnswer, Reply};
 use crate::engine::question::Subject;
-use crate::engine::ruling::{Findings, warning, words};
+use crate::engine::ruling::{Blocked, Findings, warning, words};
 use crate::engine::transition::Refusal;
-use crate::flow::guardrail::action;
+use crate::flow::guardrail::{Finding, action};
+
+/// A call that asks, and that guardrails check.
+pub(super) struct Guarded<'s> {
+    pub step: &'s Step,
+    /// The agent that made it; `None` for a tool node.
+    pub agent: Option<&'s str>,
+}
 
 impl Builder<'_> {
     /// Returns the answer to a question: the reply, unless guardrails block the action that the option approves.
@@ -53,26 +61,41 @@ impl Builder<'_> {
     /// Returns what guardrails find in the action that an option approves; nothing if it approves none. Questions without
     /// a flow are not checked, since nobody could turn their guardrails off.
     pub(in crate::engine::ask) fn findings_about(&self, subject: &Subject, option: Option<&str>) -> Findings {
-        let (Subject::Ask { call, .. }, Some(APPROVE), Some(_)) = (subject, option, self.state.shown_id()) else {
+        let (Subject::Ask { call, .. }, Some(APPROVE)) = (subject, option) else { return Findings::default() };
+        let Some(AskingCall { ask: Ask::Approval(proposal), .. }) = self.ask_of(subject) else {
             return Findings::default();
         };
-        let (Some(AskingCall { ask: Ask::Approval(proposal), agent, .. }), Some(step)) =
-            (self.ask_of(subject), self.state.step_of(subject))
-        else {
-            return Findings::default();
-        };
-        let (calling, mut calls) = self.state.calls_of(subject);
-        if !calls.next().is_some_and(|asking| self.is_guarded(step, calling, asking)) {
-            return Findings::default();
-        }
         let ProposedAction { name, arguments } = proposal.action;
-        let what = action(ActionType::Tool.into(), &name, agent);
-        let about = format!("{}.{call}", step.id);
-        let look = |arguments: &JsonMap| {
-            self.look(&about, &step.node, GuardrailScope::Actions, what.clone(), arguments.clone(), None)
+        let (_, findings) = self.check_proposed(subject, call, &name, arguments);
+        Findings::of(call, findings)
+    }
+
+    /// Lets guardrails check an action that people have approved and that whoever asked carries out itself; `id` tells
+    /// the actions of a step apart.
+    pub(super) fn check_proposed(
+        &self,
+        subject: &Subject,
+        id: &str,
+        name: &str,
+        arguments: JsonMap,
+    ) -> (Result<JsonMap, Blocked>, Vec<Finding>) {
+        let Some(Guarded { step, agent }) = self.guarded(subject) else { return (Ok(arguments), Vec::new()) };
+        let what = action(ActionType::Tool.into(), name, agent);
+        let about = format!("{}.{id}", step.id);
+        let check = |arguments: &JsonMap| {
+            self.check_matter(&about, &step.node, GuardrailScope::Actions, what.clone(), arguments.clone(), None)
         };
         let cannot = |_| Err("something in it would have to be redacted, which only its agent can do".to_owned());
-        let (_, findings) = guard(arguments, look, cannot);
-        Findings::of(call, findings)
+        guard(arguments, check, cannot)
+    }
+
+    /// Returns the call that asks if guardrails check what it asks about. `None` for questions without a flow, since
+    /// nobody could turn their guardrails off.
+    pub(super) fn guarded<'s>(&'s self, subject: &'s Subject) -> Option<Guarded<'s>> {
+        self.state.shown_id()?;
+        let step = self.state.step_of(subject)?;
+        let (calling, mut calls) = self.state.calls_of(subject);
+        calls.next().filter(|call| self.is_guarded(step, calling, call))?;
+        Some(Guarded { step, agent: calling.map(|calling| calling.name) })
     }
 }

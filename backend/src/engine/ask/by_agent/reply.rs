@@ -51,6 +51,8 @@ impl Builder<'_> {
                     json!({ "approved": false, "alternative": alternative, "instructions": comment })
                 }
             },
+            // They have a decision each instead: see `rule_asked`.
+            Ask::Calls(_) => json!({ "decisions": [] }),
             Ask::Checkpoint(_) => {
                 let decision = option.filter(|option| *option != RESUME).unwrap_or(CONTINUE);
                 let changes = (decision == MODIFY).then_some(&put_in.fields);
@@ -66,13 +68,18 @@ impl Builder<'_> {
             Ask::Handoff(_) => json!({ "taken": true, "comment": comment }),
         };
         without_nulls(&mut result);
-        result["by"] = json!(by.iter().map(Username::as_str).collect::<Vec<_>>().join(", "));
-        result["at"] = json!(self.now);
+        self.sign(&mut result, by);
         let takeover = match &ask {
             Ask::Escalation(_) | Ask::Checkpoint(_) => takeover(option, &put_in.fields, by, agent.is_some()),
             _ => None,
         };
         takeover.map_or(Reply::Returns(result.clone()), |then| Reply::TakesOver { result, then })
+    }
+
+    /// Adds to an answer who gave it, and when.
+    pub(super) fn sign(&self, result: &mut Value, by: &[Username]) {
+        result["by"] = json!(by.iter().map(Username::as_str).collect::<Vec<_>>().join(", "));
+        result["at"] = json!(self.now);
     }
 
     /// Returns the reply to a call that asked, if nobody has answered in time.
@@ -152,7 +159,7 @@ fn summary(before: &str, after: &str) -> String {
     format!("{added} {} added, {} removed", if added == 1 { "word" } else { "words" }, sum(-1))
 }
 
-fn without_nulls(reply: &mut Value) {
+pub(super) fn without_nulls(reply: &mut Value) {
     if let Value::Object(members) = reply {
         members.retain(|_, value| !value.is_null());
     }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use shared::definition::Builtin;
 
-use super::presentation::{AskContent, Relief};
+use super::ask_content::{AskContent, Relief};
 use crate::engine::ask_builtin::read;
 
 /// The text of a review: headline, prompt, contents, and each answer with what choosing it does and asks for.

@@ -78,8 +78,13 @@ impl Builder<'_> {
                 let reply = self.reply(subject, option, counted.comment, counted.put_in, counted.metadata, counted.by);
                 (outcome(&verdict), self.guarded_reply(subject, option, reply))
             }
+            (Subject::Ask { .. }, CheckedVerdict::Actions(decisions, instructions)) => {
+                self.merge_metadata(counted.metadata);
+                let answer = self.rule(review, subject, &decisions, instructions.as_deref());
+                (Outcome::Decided, self.signed(answer, counted.comment, counted.by))
+            }
             (
-                Subject::Node { .. } | Subject::Ask { .. } | Subject::Takeover { .. } | Subject::Handoff { .. },
+                Subject::Node { .. } | Subject::Takeover { .. } | Subject::Handoff { .. },
                 CheckedVerdict::Actions(..),
             ) => return None,
             (_, CheckedVerdict::Actions(mut decisions, instructions)) => {

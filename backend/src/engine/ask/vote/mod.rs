@@ -103,7 +103,7 @@ impl Builder<'_> {
             return Some(());
         }
         // The shown values were checked when they were put in.
-        let put_in = PutIn::looked_at(decision.edits.clone());
+        let put_in = PutIn::checked(decision.edits.clone());
         self.carry_out(id, said, &decision, &put_in, &by)
     }
 

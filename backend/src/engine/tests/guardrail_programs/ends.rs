@@ -17,7 +17,7 @@ fn failures(task: &Task) -> [Input; 3] {
         let failure = TaskFailure { retryable, uncertain: true, ..TaskFailure::new(code, "no luck") };
         Input::TaskFailed { task, attempt, failure }
     };
-    let nothing = Input::GuardrailsAnswered { task, attempt, looked: Vec::new() };
+    let nothing = Input::GuardrailsAnswered { task, attempt, replies: Vec::new() };
     [failed(FlowCode::TaskAbandoned, false), failed(FlowCode::HandlerFailed, true), nothing]
 }
 
@@ -29,7 +29,7 @@ fn leave_without_an_answer_ends_in_a_veto_on_the_record_whoever_gave_it() {
             run(&mut play, "ls");
             give(&mut play);
             restart(&mut play);
-            let task = looks(&play).unwrap();
+            let task = inquiry_task(&play).unwrap();
             let failure = failures(&task)[way].clone();
             play.apply(failure.clone());
             assert!(outcome(&play).starts_with("GUARDRAIL_BLOCKED: house-rules: it could not be asked"), "{gate}");
@@ -53,7 +53,7 @@ fn asking_ends_with_its_run_and_what_a_program_says_then_has_no_effect() {
         let mut play = start(gate, "", "block");
         run(&mut play, "ls");
         give(&mut play);
-        let late = play.looked(&looks(&play).unwrap());
+        let late = play.replied(&inquiry_task(&play).unwrap());
         play.apply(Input::Cancel { by: person("dev", &[]), reason: None });
         assert!(play.tasks.is_empty() && play.abandoned.is_empty(), "{gate}: {:?}", play.tasks);
         assert!(play.snapshot.reviews.values().all(|review| !review.is_pending()), "{gate}");
@@ -67,11 +67,11 @@ fn asking_ends_with_its_review() {
     let mut play = start("timeout: 1h, on_timeout: approve", "", "block");
     run(&mut play, "ls");
     givers()[1].1(&mut play);
-    let (review, task) = (play.review(), looks(&play).unwrap());
-    let late = play.looked(&task);
+    let (review, task) = (play.review(), inquiry_task(&play).unwrap());
+    let late = play.replied(&task);
     play.apply(Input::Withdraw { review: review.id, by: person("dev", &[]), via: Via::Human, reason: None });
     assert_eq!(outcome(&play), "TOOL_PERMISSION_DENIED: the review was withdrawn");
-    assert!(looks(&play).is_none() && play.abandoned.is_empty());
+    assert!(inquiry_task(&play).is_none() && play.abandoned.is_empty());
     assert_eq!(play.try_apply(late), Err(Refusal::TaskOver));
 }
 
@@ -87,8 +87,8 @@ fn a_decision_that_was_asked_about_while_its_run_was_cancelled_has_no_effect() {
         panic!("it is asked about first, as long as it takes")
     };
     play.apply(Input::Cancel { by: person("dev", &[]), reason: None });
-    let looked = GuardrailReply::all(&inquiries, vec![GuardrailAnswer::Allows]);
-    let late = play.try_apply(decision(&review, approved, looked));
+    let replies = GuardrailReply::all(&inquiries, vec![GuardrailAnswer::Allows]);
+    let late = play.try_apply(decision(&review, approved, replies));
     assert!(matches!(&late, Err(Refusal::ReviewResolved(over)) if over.status == ReviewStatus::Withdrawn), "{late:?}");
     assert!(play.tasks.is_empty());
 }
@@ -107,8 +107,8 @@ fn a_decision_is_asked_about_until_its_deadline_and_the_refusal_names_what_was_a
     };
     assert_eq!(until, Some(deadline));
     play.now = deadline;
-    let looked = GuardrailReply::all(&inquiries, vec![GuardrailAnswer::Allows]);
-    let input = decision(&review, approved, looked);
+    let replies = GuardrailReply::all(&inquiries, vec![GuardrailAnswer::Allows]);
+    let input = decision(&review, approved, replies);
     let refused = play.try_apply(input).unwrap().expect("the timer has won").after_asking(until, &inquiries);
     assert_eq!(play.past(review.id).status, ReviewStatus::Expired);
     let told = refused.to_string();

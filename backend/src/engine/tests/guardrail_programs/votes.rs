@@ -20,7 +20,7 @@ fn half_approved(about: &str) -> (Play, Review) {
     for name in ["ana", "bob"] {
         vote(&mut play, name, "approve");
     }
-    assert!(play.review().is_pending() && looks(&play).is_none());
+    assert!(play.review().is_pending() && inquiry_task(&play).is_none());
     (play, review)
 }
 

@@ -1,28 +1,30 @@
-//! The list of runs: filtered by status, ending and flow, newest first, changing in place as runs change.
+//! The list of runs: filtered and searched, newest first, changing in place as runs change.
+
+mod filter;
+
+use std::collections::BTreeSet;
 
 use leptos::html;
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::{use_navigate, use_query_map};
+use leptos_router::hooks::use_query_map;
 use shared::access::Act;
 use shared::api::{Page, RunQuery};
-use shared::client::query_string;
 use shared::id::RunId;
 use shared::run::{RunStatus, RunSummary};
 use shared::time::Timestamp;
 
+use self::filter::RunFilters;
 use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
-use crate::components::flow_menu::FlowMenu;
-use crate::components::focus::bring_into_view;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code};
 use crate::components::pages::{PagedList, use_pages};
-use crate::components::states::Empty;
+use crate::components::states::{Empty, Refresh};
 use crate::components::status::StatusTag;
-use crate::components::time::Ago;
-use crate::state::ending::{Ending, ending_word, word};
-use crate::state::filter;
+use crate::components::time::{Ago, begin_of_day};
+use crate::state::ending::Ending;
+use crate::state::filter::read;
+use crate::state::run_filter::{RunFilter, takes};
 use crate::state::sentences::sentence;
 use crate::state::words;
 
@@ -30,13 +32,6 @@ use crate::state::words;
 const GROWTH: usize = 200;
 /// The number of runs that such a load keeps even if fewer were loaded; older ones are loaded on request.
 const ENOUGH: usize = 200;
-
-/// Whether a run belongs in the list with this filter.
-fn takes(filter: &RunQuery, run: &RunSummary) -> bool {
-    filter.status.is_none_or(|status| status == run.status)
-        && (filter.ending.is_none() || filter.ending == Ending::of(run.error.as_ref()))
-        && filter.flow.as_ref().is_none_or(|flow| flow.as_str() == run.flow.as_str())
-}
 
 /// The page `/runs`.
 #[component]
@@ -48,26 +43,33 @@ pub fn RunsPage() -> impl IntoView {
     let session = Session::expect();
     let may_launch = Memo::new(move |_| session.may(Act::Launch));
     let query = use_query_map();
-    let filter = Memo::new(move |_| query.with(|query| RunQuery { limit: None, cursor: None, ..filter::read(query) }));
+    let filter: Memo<RunFilter> = Memo::new(move |_| query.with(|query| read(query)));
+    let asked = Memo::new(move |_| filter.with(|filter| filter.query(begin_of_day)));
+    let has_words = Memo::new(move |_| asked.with(RunQuery::has_words));
     live.runs.update_untracked(|runs| runs.list(true));
     on_cleanup(move || live.runs.update_untracked(|runs| runs.list(false)));
     let fetch = move |asked: RunQuery, cursor: Option<String>| async move {
         let page = api.runs(&RunQuery { cursor, ..asked }).await?;
-        let items = page.items.iter().map(|run| run.created_at).collect();
+        let items = page.items.iter().map(|run| (run.created_at, run.id)).collect();
         live.runs.update(|runs| page.items.into_iter().for_each(|run| runs.put(run)));
         Ok(Page { items, next_cursor: page.next_cursor })
     };
-    let pages = use_pages(filter, fetch, |created_at| *created_at);
+    let pages = use_pages(asked, fetch, |(created_at, _): &(Timestamp, RunId)| *created_at);
     live.on_renewal(move || pages.again());
 
     let shown = Memo::new(move |_| {
-        let filter = filter.get();
+        let (asked, me) = (asked.get(), session.username());
         // Runs older than the last loaded one may be incomplete, so they are not shown.
-        let oldest = pages.with(|created_at, more| created_at.last().copied().filter(|_| more));
+        let oldest = pages.with(|loaded, more| loaded.last().map(|(at, _)| *at).filter(|_| more));
+        // Only the server knows which runs have the words.
+        let found = asked
+            .has_words()
+            .then(|| pages.with(|loaded, _| loaded.iter().map(|(_, id)| *id).collect::<BTreeSet<_>>()));
         live.runs.with(|runs| {
             let mut rows: Vec<(Timestamp, RunId)> = runs
                 .all()
-                .filter(|run| takes(&filter, run) && oldest.is_none_or(|oldest| run.created_at >= oldest))
+                .filter(|run| takes(&asked, run, me.as_ref()) && oldest.is_none_or(|oldest| run.created_at >= oldest))
+                .filter(|run| found.as_ref().is_none_or(|found| found.contains(&run.id)))
                 .map(|run| (run.created_at, run.id))
                 .collect();
             rows.sort_unstable_by(|one, other| other.cmp(one));
@@ -76,7 +78,7 @@ pub fn RunsPage() -> impl IntoView {
     });
     // The list grows at its top. Loaded again from there, it loses as many runs at its end; they are loaded on request.
     let newer = Memo::new(move |_| {
-        let newest = pages.with(|created_at, _| created_at.first().copied());
+        let newest = pages.with(|loaded, _| loaded.first().map(|(at, _)| *at));
         let is_newer = |id: &&RunId| {
             let created_at = live.runs.with(|runs| runs.get(**id).map(|run| run.created_at));
             newest.is_none_or(|newest| created_at.is_some_and(|at| at > newest))
@@ -102,6 +104,8 @@ pub fn RunsPage() -> impl IntoView {
             <header>
                 <h1 node_ref=heading tabindex="-1">"Runs"</h1>
                 <RunFilters filter/>
+                // New runs with the words are not added by themselves.
+                <Show when=move || has_words.get()><Refresh press=move |()| pages.again()/></Show>
                 <Show when=move || may_launch.get()><a href="/flows" class="b">"Start a run"</a></Show>
             </header>
             <div class="in">
@@ -110,43 +114,6 @@ pub fn RunsPage() -> impl IntoView {
                 </PagedList>
             </div>
         </section>
-    }
-}
-
-/// Chips for the status and the ending, and a menu for the flow. Each changes the address, so that a view can be bookmarked and shared.
-#[component]
-fn RunFilters(filter: Memo<RunQuery>) -> impl IntoView {
-    let navigate = StoredValue::new(use_navigate());
-    let go = move |filter: &RunQuery| {
-        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
-        navigate.with_value(|navigate| navigate(&format!("/runs{}", query_string(filter)), options));
-    };
-    let chip = move |label: &'static str, status: Option<RunStatus>, ending: Option<Ending>| {
-        let is = move || filter.with(|filter| filter.status == status && filter.ending == ending);
-        view! {
-            <button class="chip" aria-pressed=move || is().to_string()
-                on:click=move |_| go(&RunQuery { status, ending, ..filter.get_untracked() })>{label}</button>
-        }
-    };
-    // On a phone the chips are in one line, which scrolls.
-    let chips = NodeRef::<html::Div>::new();
-    Effect::new(move |_| {
-        filter.track();
-        let Some(chips) = chips.get() else { return };
-        request_animation_frame(move || {
-            if let Ok(Some(chip)) = chips.query_selector("[aria-pressed=true]") {
-                bring_into_view(&chip);
-            }
-        });
-    });
-    let chosen = move |flow| go(&RunQuery { flow, ..filter.get_untracked() });
-    view! {
-        <div node_ref=chips class="chips grow" role="group" aria-label="Status">
-            {chip("All", None, None)}
-            {RunStatus::ALL.iter().map(|status| chip(word(*status), Some(*status), None)).collect_view()}
-            {Ending::ALL.iter().map(|ending| chip(ending_word(*ending), None, Some(*ending))).collect_view()}
-        </div>
-        <FlowMenu chosen=Signal::derive(move || filter.with(|filter| filter.flow.clone())) choose=chosen/>
     }
 }
 
@@ -203,8 +170,8 @@ fn RunRow(id: RunId) -> impl IntoView {
 }
 
 /// The notice in place of an empty list, with what to do about it.
-fn nothing(filter: &RunQuery, may_launch: bool) -> impl IntoView + use<> {
-    if *filter == RunQuery::default() && !may_launch {
+fn nothing(filter: &RunFilter, may_launch: bool) -> impl IntoView + use<> {
+    if *filter == RunFilter::default() && !may_launch {
         return view! {
             <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
                 <p>"A run is one execution of a flow. Runs that concern you appear here."</p>
@@ -212,7 +179,7 @@ fn nothing(filter: &RunQuery, may_launch: bool) -> impl IntoView + use<> {
         }
         .into_any();
     }
-    if *filter == RunQuery::default() {
+    if *filter == RunFilter::default() {
         return view! {
             <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
                 <p>"A run is one execution of a flow. Choose a flow, fill in its form, and watch it run here."</p>
@@ -227,9 +194,14 @@ fn nothing(filter: &RunQuery, may_launch: bool) -> impl IntoView + use<> {
         Some(RunStatus::Failed) => "No run has failed",
         _ => "No matches",
     };
+    let hint = if filter.q.is_some() {
+        "Each word must begin a word of the flow, the topic, the person's name or the id. Runs that were archived are not found."
+    } else {
+        "Runs that match appear here automatically."
+    };
     view! {
         <Empty icon=icondata::LuListFilter title=what>
-            <p>"Runs that match appear here automatically."</p>
+            <p>{hint}</p>
             <a href="/runs" class="b">"Show all runs"</a>
         </Empty>
     }

@@ -1,0 +1,147 @@
+//! The reviews that the person decided, newest decision first: what they decided, when, and what came of it.
+
+use leptos::html;
+use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_navigate, use_query_map};
+use serde::{Deserialize, Serialize};
+use shared::api::{Page, ReviewQuery};
+use shared::client::query_string;
+use shared::person_filter::PersonFilter;
+
+use crate::client::{Session, use_api};
+use crate::components::arrival;
+use crate::components::flow_menu::FlowMenu;
+use crate::components::inert::inert;
+use crate::components::listeners::while_shown;
+use crate::components::pages::{PagedList, use_pages};
+use crate::components::states::{Empty, Refresh};
+use crate::components::time::Ago;
+use crate::state::decided::DecidedRow;
+use crate::state::filter::read;
+use crate::state::inbox::address;
+
+/// The path of the page.
+const DECIDED: &str = "/decided";
+
+/// The filter in the address.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct DecidedFilter {
+    flow: Option<String>,
+    q: Option<String>,
+}
+
+impl DecidedFilter {
+    fn query(&self, cursor: Option<String>) -> ReviewQuery {
+        let Self { flow, q } = self.clone();
+        ReviewQuery { flow, q, decided_by: Some(PersonFilter::Me), cursor, ..ReviewQuery::default() }
+    }
+}
+
+/// The page `/decided`.
+#[component]
+pub fn DecidedPage() -> impl IntoView {
+    arrival::title(|| "Decided by me".to_owned());
+    let heading = arrival::heading::<html::H1>();
+    let api = use_api();
+    let session = Session::expect();
+    let query = use_query_map();
+    let filter: Memo<DecidedFilter> = Memo::new(move |_| query.with(|query| read(query)));
+    let fetch = move |asked: DecidedFilter, cursor: Option<String>| async move {
+        let page = api.reviews(&asked.query(cursor)).await?;
+        let me = untrack(|| session.username());
+        let row = |review| DecidedRow::of(review, me.as_ref()?);
+        Ok(Page { items: page.items.iter().filter_map(row).collect(), next_cursor: page.next_cursor })
+    };
+    let pages = use_pages(filter, fetch, |row: &DecidedRow| row.at);
+    let none = Memo::new(move |_| pages.with(|rows, _| rows.is_empty()));
+    let rows = move || pages.with(|rows, _| rows.to_vec());
+    let list = move || {
+        if none.get() {
+            return nothing(filter.with(|filter| *filter != DecidedFilter::default())).into_any();
+        }
+        view! {
+            <ol class="card decided-list">
+                <For each=rows key=|row| (row.id, row.at, row.outcome) let:row><Row row/></For>
+            </ol>
+        }
+        .into_any()
+    };
+    view! {
+        <section class="page decided">
+            <header>
+                <h1 node_ref=heading tabindex="-1" class="grow">"Decided by me"</h1>
+                <Refresh press=move |()| pages.again()/>
+                <Filters filter/>
+            </header>
+            <div class="in">
+                <PagedList pages failed="Your decisions could not be loaded" older="Load older decisions">{list}</PagedList>
+            </div>
+        </section>
+    }
+}
+
+/// A field for words, and a menu for the flow. Each changes the address, so that a view can be bookmarked.
+#[component]
+fn Filters(filter: Memo<DecidedFilter>) -> impl IntoView {
+    let navigate = StoredValue::new(use_navigate());
+    let go = move |filter: &DecidedFilter| {
+        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+        navigate.with_value(|navigate| navigate(&format!("{DECIDED}{}", query_string(filter)), options));
+    };
+    let search = move |event| {
+        let q = Some(event_target_value(&event).trim().to_owned()).filter(|q| !q.is_empty());
+        go(&DecidedFilter { q, ..filter.get_untracked() });
+    };
+    let chosen = move |flow| go(&DecidedFilter { flow, ..filter.get_untracked() });
+    view! {
+        <form class="decided-filters" role="search" on:submit=|event| event.prevent_default()>
+            <label class="grow"><span class="sr">"Words"</span>
+                <input class="input" type="search" maxlength="500" placeholder="Words in a review"
+                    prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
+                    on:change=while_shown(search)/></label>
+            <FlowMenu chosen=Signal::derive(move || filter.with(|filter| filter.flow.clone())) choose=chosen/>
+        </form>
+    }
+}
+
+#[component]
+fn Row(row: DecidedRow) -> impl IntoView {
+    let DecidedRow { id, title, origin, said, at, outcome: (class, outcome), others } = row;
+    view! {
+        <li>
+            <span class="decided-what">
+                <a href=address::review(id, "")>{inert(&title)}</a>
+                <span class="sub">{inert(&origin)}</span>
+            </span>
+            <span class="decided-said">{inert(&said)}</span>
+            <span class="decided-outcome">
+                <span class=class>{outcome}</span>
+                {others.map(|others| view! { <span class="sub">{inert(&others)}</span> })}
+            </span>
+            <span class="decided-at soft nowrap"><Ago at/></span>
+        </li>
+    }
+}
+
+/// The notice in place of an empty list.
+fn nothing(filtered: bool) -> impl IntoView {
+    if filtered {
+        view! {
+            <Empty icon=icondata::LuListFilter title="No matches">
+                <p>"No review that you decided has these words in this flow."</p>
+                <a href=DECIDED class="b">"Show all"</a>
+            </Empty>
+        }
+        .into_any()
+    } else {
+        view! {
+            <Empty icon=icondata::LuHistory title="You have not decided anything yet">
+                <p>"Reviews that you decide or vote on appear here, also once they are over."</p>
+                <a href="/inbox" class="b">"Go to the inbox"</a>
+            </Empty>
+        }
+        .into_any()
+    }
+}
