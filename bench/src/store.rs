@@ -12,7 +12,6 @@ use backend::store::{Actor, Change, Committed, NewFlow, NewUserRecord, Operation
 use shared::access::Principal;
 use shared::decision::{DecisionRequest, Verdict, Via};
 use shared::id::{ReviewId, RunId};
-use shared::run::Context as RunContext;
 
 use crate::client::CLIENTS;
 use crate::report::Row;
@@ -84,7 +83,7 @@ pub async fn launch(store: &Store, flow: &str, input: shared::JsonMap) -> Result
         flow: flow.parse()?,
         version: None,
         input,
-        context: RunContext::default(),
+        context: Box::default(),
         callback_url: None,
     };
     let change = Change { by: Some(Actor::of(admin()?)), key: None, operation: launch };

@@ -243,8 +243,13 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let reason = "this review cannot be commented on: its stored data is damaged";
             if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden }
         }
-        Act::SeeReview(review) | Act::Comment(review) if sees(principal, review) => Access::Allowed,
-        Act::SeeReview(_) | Act::Comment(_) => Access::Hidden,
+        Act::SeeReview(review) | Act::Comment(review) => {
+            if sees(principal, review) {
+                Access::Allowed
+            } else {
+                Access::Hidden
+            }
+        }
         Act::Decide(review) | Act::Handle(review) if review.unreadable => {
             let reason = "this review cannot be decided: its stored data is damaged";
             if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden }

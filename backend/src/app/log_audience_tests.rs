@@ -4,7 +4,6 @@ use shared::access::Principal;
 use shared::id::{ReviewId, RunId, Username};
 use shared::log::{Cursor, Entry, EntryKind, Event, EventData, OfReview};
 use shared::review::Review;
-use shared::run::Context;
 use shared::time::Timestamp;
 
 use crate::flow;
@@ -49,7 +48,7 @@ async fn launch(store: &Store) -> RunId {
     store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.unwrap();
     let (run, input) = (new_run(), shared::JsonMap::new());
     let operation =
-        Operation::Launch { run, flow: id, version: None, input, context: Context::default(), callback_url: None };
+        Operation::Launch { run, flow: id, version: None, input, context: Box::default(), callback_url: None };
     store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.unwrap();
     run
 }

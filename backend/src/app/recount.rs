@@ -163,7 +163,8 @@ mod tests {
         };
         world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("saved");
         let (run, flow, input, context) = (new_run(), id.parse().expect("an id"), JsonMap::new(), Context::default());
-        let operation = Operation::Launch { run, flow, version: None, input, context, callback_url: None };
+        let operation =
+            Operation::Launch { run, flow, version: None, input, context: Box::new(context), callback_url: None };
         world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("the run starts");
         world.review_of(run).await
     }

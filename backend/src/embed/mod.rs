@@ -110,7 +110,7 @@ impl Countersign {
             flow: flow.id.clone(),
             version: Some(version),
             input,
-            context,
+            context: Box::new(context),
             callback_url: None,
         };
         self.inner.commit(operation).await?;

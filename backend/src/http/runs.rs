@@ -80,7 +80,7 @@ async fn launch(write: Write, body::Json { value, digest }: body::Json<Launch>) 
     let run = RunId(Moment::of(&*write.caller.state.clock).ids().uuid());
     let Launch { flow, version, input, context, callback_url } = value;
     write.caller.state.outside.check_callback(callback_url.as_deref())?;
-    let launch = store::Operation::Launch { run, flow, version, input, context, callback_url };
+    let launch = store::Operation::Launch { run, flow, version, input, context: Box::new(context), callback_url };
     let Committed::Run { run } = write.commit(digest, launch).await? else {
         return Err(unexpected());
     };

@@ -113,7 +113,9 @@ impl VisibilityCache {
     pub fn forget(&self) {
         let mut known = self.known.lock();
         let mut reading = std::mem::take(&mut known.reading);
-        reading.values_mut().for_each(|reading| reading.is_outdated = true);
+        for reading in reading.values_mut() {
+            reading.is_outdated = true;
+        }
         *known = Cached { reading, ..Cached::default() };
     }
 

@@ -11,6 +11,7 @@ use shared::review::Review;
 
 use super::Outlets;
 use super::failure::{DeliveryFailure, unread};
+use super::filter::Filter;
 use super::plan::{Announcement, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack::{self, ShownReview};
@@ -24,7 +25,7 @@ impl Outlets {
             return Vec::new();
         };
         let Some(slack) = self.slack.as_ref().filter(|_| review.is_pending()) else { return Vec::new() };
-        let channels = notice.wanted_by(&slack.channels, |channel, about| channel.passes(about));
+        let channels = notice.wanted_by(&slack.channels, Filter::passes);
         channels.into_iter().map(|channel| notice.delivery(DeliveryKind::SlackChannel, channel, &[])).collect()
     }
 

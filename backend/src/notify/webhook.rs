@@ -3,11 +3,12 @@
 use reqwest::Url;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
+use shared::error::RunError;
 use shared::id::DeliveryId;
 use shared::log::{AnnouncedSubject, Entry};
 use shared::notification::Occasion;
 use shared::review::{Review, ReviewKind};
-use shared::run::{RunError, RunSummary};
+use shared::run::RunSummary;
 use shared::time::Timestamp;
 
 use super::failure::DeliveryFailure;

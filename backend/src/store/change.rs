@@ -116,7 +116,7 @@ pub enum Operation {
         /// The input of the run, checked against the flow's `input`.
         input: shared::JsonMap,
         /// User, tenant, session and metadata of the run.
-        context: Context,
+        context: Box<Context>,
         /// The URL to which the end of the run is posted.
         callback_url: Option<String>,
     },

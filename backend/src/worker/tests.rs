@@ -63,8 +63,15 @@ impl House {
         let run = RunId(Moment::of(&*self.clock).ids().uuid());
         let flow = "test".parse().unwrap();
         let context = Context::default();
-        self.commit(Operation::Launch { run, flow, version: None, input: JsonMap::new(), context, callback_url: None })
-            .await;
+        self.commit(Operation::Launch {
+            run,
+            flow,
+            version: None,
+            input: JsonMap::new(),
+            context: Box::new(context),
+            callback_url: None,
+        })
+        .await;
         run
     }
 

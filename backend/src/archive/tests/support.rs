@@ -122,7 +122,7 @@ pub async fn launch(store: &Store, flow: &str, text: &str, key: Option<Idempoten
         flow: flow.parse().expect("an id"),
         version: None,
         input: [("text".to_owned(), json!(text))].into_iter().collect(),
-        context: shared::run::Context::default(),
+        context: Box::default(),
         callback_url: None,
     };
     store.commit(Change { by: Some(Actor::of(principal)), key, operation }).await.expect("the run starts");

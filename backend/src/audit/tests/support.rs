@@ -186,7 +186,7 @@ impl World {
             flow: "note".parse().expect("an id"),
             version: None,
             input: [("text".to_owned(), json!(text))].into_iter().collect(),
-            context: shared::run::Context::default(),
+            context: Box::default(),
             callback_url: None,
         };
         let by = Some(Actor::of(principal));

@@ -37,7 +37,7 @@ fn a_loop_ends_at_its_limit_or_goes_where_the_node_says() {
 fn a_run_that_computes_too_much_in_a_row_fails_and_says_so() {
     let source = "id: l\nnodes:\n  a: { set: { n: \"{% for i in range(100) %}{{ i }}{% endfor %}\" }, \
                   max_visits: 10000, next: a }\n";
-    let play = crate::flow::work_limit::within(500_000, || Play::start(source, json!({})));
+    let play = work_limit::within(500_000, || Play::start(source, json!({})));
     let (code, message) = play.error();
     assert_eq!(code, FlowCode::FlowCondition);
     assert!(message.contains("too much work together"), "{message}");

@@ -99,7 +99,7 @@ impl World {
             flow: "ask".parse().expect("an id"),
             version: None,
             input: [("text".to_owned(), json!(text))].into_iter().collect(),
-            context: shared::run::Context { user: Some(name.to_owned()), ..Default::default() },
+            context: Box::new(shared::run::Context { user: Some(name.to_owned()), ..Default::default() }),
             callback_url: None,
         };
         self.by(name, operation).await.expect("the run starts");
@@ -166,7 +166,14 @@ impl World {
         // An input of the engine has a member with this name, too.
         members.insert("input".to_owned(), json!("form"));
         let (flow, context) = ("form".parse().expect("an id"), shared::run::Context::default());
-        let launch = Operation::Launch { run, flow, version: None, input: members, context, callback_url: None };
+        let launch = Operation::Launch {
+            run,
+            flow,
+            version: None,
+            input: members,
+            context: Box::new(context),
+            callback_url: None,
+        };
         self.by("zoe", launch).await.expect("the run starts");
         let review = self.store().run_reviews(run).await.expect("reads").pop().expect("it asks");
         let request = DecisionRequest {

@@ -74,7 +74,7 @@ impl ServerHandler for McpEndpoint {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
         let heartbeat = Heartbeat::of(&context);
-        let call = self.call(*tool, request.arguments.unwrap_or_default(), &heartbeat);
+        let call = Box::pin(self.call(*tool, request.arguments.unwrap_or_default(), &heartbeat));
         // The library cancels the token when the client disconnects, which must not leave a wait behind.
         let Some(called) = context.ct.run_until_cancelled(call).await else {
             return Err(ErrorData::internal_error("the call was cancelled", None));

@@ -147,7 +147,8 @@ async fn an_agent_hears_what_a_person_asks_back_and_answers_it() {
     // What is known already ends no wait, over REST neither.
     let known = agent.tool("wait_for_review", json!({ "review_id": id, "wait": "1ms" })).await;
     assert_eq!(known["comment_count"], 2);
-    let rest = agent.get(&format!("{path}?wait=60s&comments_after=1"));
+    let waiting = format!("{path}?wait=60s&comments_after=1");
+    let rest = agent.get(&waiting);
     let rest = tokio::time::timeout(Duration::from_secs(30), rest).await.expect("there is a newer one");
     assert_eq!(rest.expect(200)["status"], "pending");
     assert_eq!(agent.get(&format!("{path}?wait=1ms&comments_after=2")).await.expect(200)["status"], "pending");

@@ -41,8 +41,7 @@ fn called(flow: &FlowVersion) -> Option<u32> {
 async fn launched(world: &World, store: &Store, version: Option<u32>) -> (RunId, Review) {
     let run = new_run();
     let (flow, input) = ("outer".parse().expect("an id"), shared::JsonMap::new());
-    let launch =
-        Operation::Launch { run, flow, version, input, context: shared::run::Context::default(), callback_url: None };
+    let launch = Operation::Launch { run, flow, version, input, context: Box::default(), callback_url: None };
     store.commit(Change { by: Some(actor("dev")), key: None, operation: launch }).await.expect("launched");
     (run, world.review_of(run).await)
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::json;
 use shared::JsonMap;
 use shared::review::ReviewStatus;
-use shared::run::Context;
 use shared::time::Timestamp;
 
 use super::support::{World, actor, decide, decided, hours, launch, new_run};
@@ -58,14 +57,8 @@ async fn a_call_made_by_a_server_that_is_ahead_is_claimed_at_once_by_another() {
 
     let ((ahead, ..), (right, ..)) = (server(&world, hours(2)).await, server(&world, 0).await);
     let (flow, input) = ("calls".parse().expect("an id"), JsonMap::new());
-    let operation = Operation::Launch {
-        run: new_run(),
-        flow,
-        version: None,
-        input,
-        context: Context::default(),
-        callback_url: None,
-    };
+    let operation =
+        Operation::Launch { run: new_run(), flow, version: None, input, context: Box::default(), callback_url: None };
     ahead.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("it starts");
     let room = Room { calls: 10, timers: 10, suspects: 1 };
     assert_eq!(right.claim("w", room, Duration::from_secs(30), &[]).await.expect("claims").len(), 1);

@@ -181,7 +181,8 @@ async fn changes_that_wait_for_a_flow_hold_up_no_others(world: World) {
         flow: "ask".parse().expect("an id"),
         version: Some(7),
         input: shared::JsonMap::new(),
-        context: shared::run::Context::default(),
+        context: Box::default(),
+        callback_url: None,
     };
     let refused = cold.commit(Change { operation: unknown, ..launch("") }).await;
     assert!(matches!(refused, Err(CommitError::NotFound)), "there is no such version");

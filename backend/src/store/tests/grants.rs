@@ -5,7 +5,7 @@ use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict, Via};
 use shared::grant::{GrantScope, Remember};
 use shared::review::Review;
-use shared::run::{Context, Run, RunStatus};
+use shared::run::{Run, RunStatus};
 
 use super::support::{World, actor, new_run, on_both, on_review, person};
 use crate::engine::Input;
@@ -34,7 +34,7 @@ async fn launch(world: &World) -> Run {
         flow: "notes".parse().expect("an id"),
         version: None,
         input: JsonMap::new(),
-        context: Context::default(),
+        context: Box::default(),
         callback_url: None,
     };
     match world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("it starts") {

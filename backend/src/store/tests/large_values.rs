@@ -8,7 +8,6 @@ use shared::api::RunQuery;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict, Via};
 use shared::id::RunId;
 use shared::review::Review;
-use shared::run::Context;
 
 use super::support::{World, actor, new_run, on_both, on_review, person};
 use crate::engine::Input;
@@ -43,7 +42,7 @@ async fn asked(world: &World) -> Review {
         flow,
         version: None,
         input: JsonMap::new(),
-        context: Context::default(),
+        context: Box::default(),
         callback_url: None,
     };
     world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("it starts");

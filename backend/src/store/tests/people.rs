@@ -228,7 +228,7 @@ async fn there_is_always_an_admin(world: World) {
         for _ in 0..5 {
             let (first, second) = tokio::join!(world.store.commit(first.clone()), other.commit(second.clone()));
             let admins = world.store.people().await.expect("reads");
-            let admins: Vec<_> = admins.iter().filter(|person| person.has(shared::access::ADMIN)).collect();
+            let admins: Vec<_> = admins.iter().filter(|person| person.has(ADMIN)).collect();
             assert_eq!(admins.len(), 1, "{first:?} {second:?}");
             for name in ["boss", "root"] {
                 let back =

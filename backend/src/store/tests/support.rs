@@ -11,7 +11,7 @@ use shared::definition::Flow;
 use shared::id::{ReviewId, RunId};
 use shared::log::{Entry, EntryKind};
 use shared::review::Review;
-use shared::run::{Context, Run};
+use shared::run::Run;
 use shared::time::Timestamp;
 
 use crate::clock::{Clock as _, Moment, SystemClock};
@@ -162,7 +162,7 @@ pub fn launch(text: &str) -> Change {
         flow: "ask".parse().expect("an id"),
         version: None,
         input,
-        context: Context::default(),
+        context: Box::default(),
         callback_url: None,
     };
     Change { by: Some(actor("dev")), key: None, operation }

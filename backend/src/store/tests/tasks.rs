@@ -150,7 +150,14 @@ async fn save(world: &World, flow: &Value) {
 
 fn launch(run: RunId, flow: FlowId) -> Change {
     let context = shared::run::Context::default();
-    let operation = Operation::Launch { run, flow, version: None, input: JsonMap::new(), context, callback_url: None };
+    let operation = Operation::Launch {
+        run,
+        flow,
+        version: None,
+        input: JsonMap::new(),
+        context: Box::new(context),
+        callback_url: None,
+    };
     Change { by: Some(actor("dev")), key: None, operation }
 }
 

@@ -35,8 +35,14 @@ pub async fn committee(world: &World, more: serde_json::Value) -> Review {
     world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
     let (run, flow) = (new_run(), "committee".parse().expect("an id"));
     let context = Context::default();
-    let launch =
-        Operation::Launch { run, flow, version: None, input: shared::JsonMap::new(), context, callback_url: None };
+    let launch = Operation::Launch {
+        run,
+        flow,
+        version: None,
+        input: shared::JsonMap::new(),
+        context: Box::new(context),
+        callback_url: None,
+    };
     let launch = Change { by: Some(actor("dev")), key: None, operation: launch };
     world.store.commit(launch).await.expect("the run starts");
     world.review_of(run).await

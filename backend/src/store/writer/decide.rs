@@ -48,7 +48,7 @@ impl Group {
     ) -> Result<Committed, CommitError> {
         match operation {
             Operation::Launch { run, flow, version, input, context, callback_url } => {
-                let launched = self.launch(by, *run, flow, *version, input.clone(), context.clone(), moment)?;
+                let launched = self.launch(by, *run, flow, *version, input.clone(), (**context).clone(), moment)?;
                 self.out.callbacks.extend(callback_url.clone().map(|url| (*run, url)));
                 Ok(launched)
             }

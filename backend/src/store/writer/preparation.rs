@@ -33,7 +33,9 @@ impl Preparations {
                     tracing::debug!(%error, %flow, version, "a flow could not be compiled; its changes say why");
                 }
             }
-            jobs.iter_mut().for_each(|job| job.caller.is_prepared = true);
+            for job in &mut jobs {
+                job.caller.is_prepared = true;
+            }
             jobs
         });
     }
