@@ -37,6 +37,8 @@ pub fn write(profile: &str) -> Result<()> {
     transform(options).map_err(|error| anyhow!("cutting {} into parts: {error:#}", compiled.display()))?;
     let mut bindgen = Bindgen::new();
     bindgen.input_path(&first).out_name(NAME).typescript(false).keep_lld_exports(true);
+    // The page starts the program without saying where it is.
+    bindgen.omit_default_module_path(false);
     bindgen
         .web(true)
         .and_then(|bindgen| bindgen.generate(&folder))
