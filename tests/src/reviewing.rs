@@ -50,7 +50,8 @@ pub async fn launch_many(server: &Server, flow: &str, runs: usize) {
     }
 }
 
-async fn launch_as(person: &Api, flow: &str, input: Value) -> RunId {
+/// Launches a run as this person.
+pub async fn launch_as(person: &Api, flow: &str, input: Value) -> RunId {
     let input = input.as_object().cloned().unwrap_or_default();
     let context = shared::run::Context::default();
     let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context, callback_url: None };
@@ -133,12 +134,18 @@ impl Desk {
     }
 }
 
-/// Starts a browser, logs this person in, and opens a review.
-pub async fn reading(server: &Server, username: &str, review: &Review) -> BrowserResult<Browser> {
+/// Starts a browser, logs this person in, and opens the page at a path.
+pub async fn open(server: &Server, username: &str, path: &str) -> BrowserResult<Browser> {
     let browser = Browser::start(1440, 900).await;
     Login(&browser.driver).log_in(&server.base, username).await?;
     wait_for_text(&browser.driver, "Inbox").await;
-    browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    browser.driver.goto(format!("{}{path}", server.base)).await?;
+    Ok(browser)
+}
+
+/// Starts a browser, logs this person in, and opens a review.
+pub async fn reading(server: &Server, username: &str, review: &Review) -> BrowserResult<Browser> {
+    let browser = open(server, username, &format!("/reviews/{}", review.id)).await?;
     wait_for_review(&browser.driver, review).await;
     Ok(browser)
 }

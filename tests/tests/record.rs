@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use shared::api::ReviewQuery;
 use shared::review::{Review, ReviewStatus};
 use tests::locator::locate;
-use tests::pages::{Login, button, field, send_now, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, launch, server, text_of};
-use tests::{Api, Browser, BrowserResult, Server, eventually};
+use tests::pages::{button, field, send_now, wait_for_text};
+use tests::reviewing::{Desk, NOTE, choose, decide, launch, open, server, text_of};
+use tests::{Api, BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
 const BOTH: &str = "
@@ -75,14 +75,6 @@ async fn pending(api: &Api, count: usize) -> Vec<Review> {
         (page.items.len() == count).then_some(page.items)
     })
     .await
-}
-
-async fn open(server: &Server, username: &str, path: &str) -> BrowserResult<Browser> {
-    let browser = Browser::start(1440, 900).await;
-    Login(&browser.driver).log_in(&server.base, username).await?;
-    wait_for_text(&browser.driver, "Inbox").await;
-    browser.driver.goto(format!("{}{path}", server.base)).await?;
-    Ok(browser)
 }
 
 /// Counts the requests of the page whose URL ends with `end`.
