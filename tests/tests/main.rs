@@ -38,6 +38,7 @@ mod people;
 mod places;
 mod questions;
 mod races;
+mod reassignment;
 mod record;
 mod remote;
 mod run_page;
