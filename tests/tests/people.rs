@@ -3,17 +3,19 @@
 use serde_json::json;
 use shared::notification::Notifications;
 use tests::locator::locate;
-use tests::pages::{Login, button, field, wait_for_text};
-use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
+use tests::pages::{button, field, wait_for_text};
+use tests::reviewing::{open, text_of};
+use tests::{Api, BrowserResult, Database, HttpTransport, Options, PASSWORD, Server, eventually};
 use thirtyfour::prelude::*;
 
-/// Opens a page of the console as the admin.
-async fn opened(server: &Server, page: &str) -> BrowserResult<Browser> {
-    let browser = Browser::start(1440, 900).await;
-    Login(&browser.driver).log_in(&server.base, "admin").await?;
-    wait_for_text(&browser.driver, "Inbox").await;
-    browser.driver.goto(format!("{}{page}", server.base)).await?;
-    Ok(browser)
+/// Moves all logins an hour into the past, as if the sessions were that old.
+async fn an_hour_passes(server: &mut Server) {
+    server.kill();
+    let database = rusqlite::Connection::open(server.file("countersign.db")).expect("opens");
+    let earlier = "UPDATE credentials SET created_at = created_at - 3600 * 1000000 WHERE kind = 'session'";
+    assert_ne!(database.execute(earlier, []).expect("writes"), 0, "somebody is logged in");
+    database.close().expect("closes");
+    server.restart().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,7 +26,7 @@ async fn a_member_id_is_saved_without_undoing_what_the_person_has_changed_meanwh
     let settings = "[notifications.slack]\n".to_owned();
     let server = Server::start(Options { environment, settings, ..Options::on(Database::Sqlite) }).await;
     let ana = server.person("ana", &["reviewer"]).await;
-    let browser = opened(&server, "/people").await?;
+    let browser = open(&server, "admin", "/people").await?;
     let driver = &browser.driver;
     let edit = driver.query(By::Css("button[aria-label='Edit ana']")).and_displayed().first().await?;
     edit.click().await?;
@@ -47,7 +49,7 @@ async fn a_member_id_is_saved_without_undoing_what_the_person_has_changed_meanwh
 #[tokio::test(flavor = "multi_thread")]
 async fn the_dialog_says_once_the_token_is_created() -> BrowserResult<()> {
     let server = Server::start(Options::on(Database::Sqlite)).await;
-    let browser = opened(&server, "/people?tab=tokens").await?;
+    let browser = open(&server, "admin", "/people?tab=tokens").await?;
     let driver = &browser.driver;
     wait_for_text(driver, "You have no tokens").await;
     let title = async || driver.find(By::Css("dialog[open] h2")).await.ok()?.text().await.ok();
@@ -73,10 +75,53 @@ async fn the_dialog_says_once_the_token_is_created() -> BrowserResult<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_logged_in_long_ago_confirms_that_it_is_they_before_a_token_is_created() -> BrowserResult<()> {
+    let mut server = Server::start(Options::on(Database::Sqlite)).await;
+    let browser = open(&server, "admin", "/inbox").await?;
+    let driver = &browser.driver;
+    an_hour_passes(&mut server).await;
+    driver.goto(format!("{}/people?tab=tokens", server.base)).await?;
+    wait_for_text(driver, "You have no tokens").await;
+    locate(driver, By::Css(".page > header .b.primary")).usable().click().await?;
+    field(driver, "what is it for?").send_keys("nightly import").await?;
+    let create = locate(driver, By::Css("dialog[open][aria-label='Create token'] .actions .b.primary")).usable();
+    create.click().await?;
+
+    // A wrong password is refused where it is asked for, and nothing is created.
+    let asks = By::Css("dialog[open][aria-label='Confirm that it is you']");
+    let password = field(driver, "your password");
+    password.send_keys("a wrong password").await?;
+    button(driver, "Confirm").click().await?;
+    wait_for_text(driver, "this is not your password").await;
+    assert_eq!(driver.find_all(asks.clone()).await?.len(), 1);
+    let admin = server.admin().await;
+    assert!(admin.tokens().await.expect("the tokens").items.is_empty());
+    password.clear().await?;
+    password.send_keys(PASSWORD).await?;
+    button(driver, "Confirm").click().await?;
+    wait_for_text(driver, "Confirmed. You can continue now.").await;
+    eventually("nothing is asked any more", async || {
+        driver.find_all(asks.clone()).await.ok()?.is_empty().then_some(())
+    })
+    .await;
+
+    // The form is as it was, and no longer says that a login is needed.
+    assert!(!text_of(driver, "dialog[open]").await.contains("this needs a login"));
+    assert_eq!(field(driver, "what is it for?").value().await?.as_deref(), Some("nightly import"));
+    create.click().await?;
+    wait_for_text(driver, "Token created").await;
+    let secret = text_of(driver, "dialog[open] .secret code").await;
+    let program = Api::new(HttpTransport::with_token(&server.base, &secret));
+    assert_eq!(program.me().await.expect("the token lets it in").username.as_str(), "admin");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_second_factor_of_another_person_is_removed_once_that_is_confirmed() -> BrowserResult<()> {
     let server = Server::start(Options::on(Database::Sqlite)).await;
     server.person("ana", &["reviewer"]).await;
-    let browser = opened(&server, "/people").await?;
+    let browser = open(&server, "admin", "/people").await?;
     let driver = &browser.driver;
     browser.hold(Some("DELETE .*/totp")).await?;
     locate(driver, By::Css("button[aria-label='Edit ana']")).usable().click().await?;

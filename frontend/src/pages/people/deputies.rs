@@ -7,6 +7,7 @@ use shared::id::DeputyId;
 use shared::time::Timestamp;
 
 use super::rows::{row, table};
+use super::to_show;
 use crate::client::{use_api, use_post};
 use crate::components::button::Button;
 use crate::components::inert::{inert_code, named};
@@ -30,7 +31,7 @@ pub fn Deputies() -> impl IntoView {
     let until = RwSignal::new(String::new());
     let name = use_post("deputy", move |new: NewDeputy, key| async move {
         let answer = api.name_deputy(&new, Some(&key)).await;
-        problem.set(answer.as_ref().err().cloned());
+        problem.set(answer.as_ref().err().cloned().and_then(to_show));
         if answer.is_ok() {
             // The form is emptied, so that a second click adds nothing.
             for field in [deputy, from, until] {

@@ -10,7 +10,7 @@ use shared::notification::{Channel, Delivery, MAX_RULES, Notifications, Occasion
 
 use super::rows::{row, table};
 use super::this_browser::ThisBrowser;
-use super::{elsewhere, mistake_at, mistakes};
+use super::{elsewhere, mistake_at, mistakes, to_show};
 use crate::client::{Session, use_api};
 use crate::components::button::Button;
 use crate::components::glyph::Glyph;
@@ -97,7 +97,7 @@ fn Choice(known: Notifications) -> impl IntoView {
                         chosen.set(now.clone());
                     }
                 }
-                Err(refused) => problem.set(Some(refused.clone())),
+                Err(refused) => problem.set(to_show(refused.clone())),
             }
             answer.is_ok()
         }

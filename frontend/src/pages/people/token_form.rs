@@ -9,7 +9,7 @@ use shared::api::{NewToken, Token};
 use shared::error::Problem;
 
 use super::roles::RoleSubset;
-use super::{elsewhere, mistake_at};
+use super::{elsewhere, mistake_at, to_show};
 use crate::client::{Live, Session, use_api};
 use crate::components::button::Button;
 use crate::components::copy::CopyButton;
@@ -50,7 +50,7 @@ pub fn TokenForm(
                     // Does nothing if the page is gone.
                     made.try_run(());
                 }
-                Err(refused) => problem.set(Some(refused)),
+                Err(refused) => problem.set(to_show(refused)),
             }
         }
     });
