@@ -22,6 +22,7 @@ mod edge;
 mod examples;
 mod failures;
 mod flow_editor;
+mod found;
 mod gates;
 mod guardrail_programs;
 mod guardrails;
