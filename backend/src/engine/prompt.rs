@@ -8,10 +8,15 @@ use shared::run::Step;
 use super::builder::{Builder, unevaluated};
 use super::item;
 use super::scope::{self, Visit};
+use crate::flow::is_plain;
 
 impl Builder<'_> {
     /// Renders a text of a step. `seen` is what it sees besides the names that every template of the node sees.
     pub(super) fn render(&self, step: &Step, template: &str, seen: Visit<'_>) -> Result<String, RunError> {
+        // Many texts are plain: what the node sees, which may be large, is not copied for them.
+        if is_plain(template) {
+            return Ok(template.to_owned());
+        }
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
         self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
     }

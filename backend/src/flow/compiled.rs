@@ -273,7 +273,7 @@ impl Compiled {
     }
 
     /// Applies the guardrails. `scope` returns the values that conditions see in addition to the matter; it is called
-    /// only if there are guardrails. `answered` has the answers of programs so far.
+    /// only if guardrails have conditions. `answered` has the answers of programs so far.
     pub fn check_matter(
         &self,
         matter: &Matter<'_>,
@@ -283,7 +283,7 @@ impl Compiled {
         if self.guardrails.is_empty() {
             return GuardrailVerdict::default();
         }
-        self.guardrails.check(matter, &self.conditions, &self.environment.secrets, &scope(), answered)
+        self.guardrails.check(matter, &self.conditions, &self.environment.secrets, scope, answered)
     }
 
     /// Whether any guardrail asks a program.

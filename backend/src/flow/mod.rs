@@ -52,6 +52,7 @@ pub use schema_embedding::{embed, has_references, reference};
 #[cfg(test)]
 pub(crate) use stack::RESERVED;
 pub use stack::{SIZE as LARGE_STACK, on_large_stack};
+pub(crate) use template::is_plain;
 pub use template::{Templates, url_piece};
 
 /// The result of checking a source.

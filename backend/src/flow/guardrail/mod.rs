@@ -8,7 +8,7 @@ mod search;
 mod secrets;
 mod text_values;
 
-use std::cell::RefCell;
+use std::cell::{LazyCell, RefCell};
 
 use serde_json::{Value, json};
 use shared::JsonMap;
@@ -135,22 +135,23 @@ impl GuardrailRules {
         self.0.iter().any(|rule| matches!(rule.check, Check::Program(_)))
     }
 
-    /// Applies the guardrails. `secrets` finds the values of the server's secrets. `scope` has the values that conditions
-    /// see in addition to the matter.
+    /// Applies the guardrails. `secrets` finds the values of the server's secrets. `scope` returns the values that
+    /// conditions see in addition to the matter; it is called only if there are conditions.
     pub fn check(
         &self,
         matter: &Matter<'_>,
         conditions: &Conditions,
         secrets: &Mask,
-        scope: &Scope,
+        scope: impl FnOnce() -> Scope,
         answered: Answered<'_>,
     ) -> GuardrailVerdict {
+        let scope = LazyCell::new(scope);
         let mut verdict = GuardrailVerdict::default();
         let work = RefCell::new(Work::new(SEARCHING));
         for rule in self.0.iter().filter(|rule| rule.applies_to(matter.subject)) {
             let values = verdict.redacted.as_ref().unwrap_or(&matter.values);
             let (findings, redacted) = match &rule.check {
-                Check::When(when) => (rule.answer(when, matter, values, conditions, scope), None),
+                Check::When(when) => (rule.answer(when, matter, values, conditions, &scope), None),
                 // A redacted request is rendered and checked again, so the program is asked then.
                 Check::Program(_) if verdict.redacted.is_some() && matter.request.is_some() => continue,
                 Check::Program(webhook) => (rule.ask(webhook, matter, values, answered).into_iter().collect(), None),

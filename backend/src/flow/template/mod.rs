@@ -210,8 +210,8 @@ fn compile(environment: &mut Environment<'static>, template: &str) -> Result<Use
     Ok(uses)
 }
 
-/// Whether a string contains no template syntax.
-fn is_plain(text: &str) -> bool {
+/// Whether a string contains no template syntax, so that it is rendered as it is.
+pub(crate) fn is_plain(text: &str) -> bool {
     !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
 }
 
