@@ -93,7 +93,7 @@ pub struct Authenticator {
 struct Cache {
     /// Incremented whenever the cache is emptied, so that identities read before are not inserted afterwards.
     generation: u64,
-    identities: HashMap<[u8; 32], (Identity, Timestamp)>,
+    identities: HashMap<[u8; 32], (Arc<Identity>, Timestamp)>,
 }
 
 impl Authenticator {
@@ -131,13 +131,13 @@ impl Authenticator {
 
     /// Identifies the sender of these headers, by `Authorization: Bearer` if present, otherwise by the session cookie.
     /// Fails with `401` if the credential is not valid, or belongs to another user than the one that the headers name.
-    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
+    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
         let identity = self.identify(headers).await?;
         expected(headers, &identity)?;
         Ok(identity)
     }
 
-    async fn identify(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
+    async fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
         let (secret, kind) = presented(headers).ok_or_else(|| {
             Problem::new(Code::Unauthenticated).detail("log in, or send `Authorization: Bearer <token>`")
         })?;
@@ -151,7 +151,7 @@ impl Authenticator {
                 && identity.rights_until.is_none_or(|at| now < at)
                 && identity.kind == kind
             {
-                return Ok(identity.clone());
+                return Ok(Arc::clone(identity));
             }
             cache.generation
         };
@@ -160,12 +160,13 @@ impl Authenticator {
             return Err(ended());
         }
         self.note_use(&credential, digest, now);
+        let identity = Arc::new(identity);
         let mut cache = self.cache.lock();
         if cache.generation == generation {
             if cache.identities.len() >= CACHED {
                 cache.identities.clear();
             }
-            cache.identities.insert(digest, (identity.clone(), now));
+            cache.identities.insert(digest, (Arc::clone(&identity), now));
         }
         Ok(identity)
     }

@@ -10,20 +10,20 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
 use futures::TryStreamExt as _;
-use shared::access::Principal;
 
 use super::AppState;
 use super::body::MAX_BODY;
 use super::problem::Result;
+use crate::auth::Identity;
 
 /// Counts a write of the caller, who will also pay for its size; `429` if the budget is used up. Does nothing for
 /// requests that are not counted.
-pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Principal) -> Result<()> {
+pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Arc<Identity>) -> Result<()> {
     // A reservation ends once, so it must not be made again if the caller is looked up again.
     let costs = parts.extensions.get::<Arc<Costs>>().filter(|costs| costs.payer.get().is_none());
     let Some(costs) = costs else { return Ok(()) };
-    state.edge.budgets.admit(caller, costs.announced, state.clock.uptime())?;
-    let _ = costs.payer.set(caller.clone());
+    state.edge.budgets.admit(&caller.principal, costs.announced, state.clock.uptime())?;
+    let _ = costs.payer.set(Arc::clone(caller));
     Ok(())
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Bill {
 /// What a request costs, as an extension of it.
 struct Costs {
     /// The caller; empty until they were admitted.
-    payer: OnceLock<Principal>,
+    payer: OnceLock<Arc<Identity>>,
     /// The most bytes that the body may have.
     announced: u64,
     /// The bytes of the body that have been read.
@@ -80,7 +80,7 @@ impl Drop for Bill {
         let Some(payer) = costs.payer.get() else { return };
         // What was read before the client hung up may be written nevertheless.
         let bytes = bytes.unwrap_or_else(|| costs.read());
-        state.edge.budgets.settle(payer, costs.announced, bytes, state.clock.uptime());
+        state.edge.budgets.settle(&payer.principal, costs.announced, bytes, state.clock.uptime());
     }
 }
 

@@ -1,6 +1,8 @@
 //! Extractors for the caller: anyone who is logged in, or only a person in a session. They also count reads and
 //! writes against the caller's limits, and commit on the caller's behalf.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
 use shared::access::{Act, Principal};
@@ -19,7 +21,7 @@ use crate::store::{Change, Committed, CredentialKind, IdempotencyKey, Operation}
 #[derive(Clone)]
 pub struct Caller {
     /// The person with their rights, and their session or token.
-    pub identity: Identity,
+    pub identity: Arc<Identity>,
     /// The state of the handlers.
     pub state: AppState,
 }
@@ -79,14 +81,14 @@ impl FromRequestParts<AppState> for Caller {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
         let identity = state.authenticator.authenticate(&parts.headers).await?;
         identity.may_go_on()?;
-        budget::admit(state, parts, &identity.principal)?;
+        budget::admit(state, parts, &identity)?;
         state.reads.admit(parts, LimitHolder::of(&identity.principal)).await?;
         Ok(Self { identity, state: state.clone() })
     }
 }
 
 /// A caller with a session or a token, including one who must first set up a second factor.
-pub(super) struct Known(pub Identity);
+pub(super) struct Known(pub Arc<Identity>);
 
 impl FromRequestParts<AppState> for Known {
     type Rejection = Refused;
@@ -105,7 +107,7 @@ fn in_session(identity: &Identity) -> Result<()> {
 
 /// A caller with a session, including one who must first set up a second factor.
 pub(super) struct InSession {
-    pub identity: Identity,
+    pub identity: Arc<Identity>,
     pub state: AppState,
 }
 
@@ -121,7 +123,7 @@ impl FromRequestParts<AppState> for InSession {
     type Rejection = Refused;
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
         let session = Self::find(parts, state).await?;
-        budget::admit(state, parts, &session.identity.principal)?;
+        budget::admit(state, parts, &session.identity)?;
         state.reads.admit(parts, LimitHolder::of(&session.identity.principal)).await?;
         Ok(session)
     }

@@ -20,6 +20,8 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// Adds the headers to a response. `api` says whether the response is from the API, and `https` whether browsers reach
 /// the server over https.
 pub(super) fn secure(headers: &mut HeaderMap, api: bool, https: bool) {
+    // Room for these and at most four others, so that the map does not grow several times.
+    headers.reserve(ALWAYS.len() + 4);
     for (name, value) in ALWAYS {
         headers.insert(name, HeaderValue::from_static(value));
     }

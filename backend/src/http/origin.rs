@@ -40,9 +40,9 @@ fn parts(authority: &str, default: u16) -> Option<(String, u16)> {
 
 /// Whether a request names the host of a public origin with https, so that it came over https.
 pub(super) fn came_over_https(headers: &HeaderMap, public: &[String]) -> bool {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).and_then(|host| parts(host, 443));
-    let secure = public.iter().filter_map(|public| public.trim_end_matches('/').strip_prefix("https://"));
-    host.is_some() && secure.map(|authority| parts(authority, 443)).any(|origin| origin == host)
+    let host = || parts(headers.get(header::HOST)?.to_str().ok()?, 443);
+    let mut secure = public.iter().filter_map(|public| public.trim_end_matches('/').strip_prefix("https://"));
+    secure.any(|authority| parts(authority, 443).is_some_and(|origin| host() == Some(origin)))
 }
 
 /// Refuses writes of pages from other origins.
