@@ -123,7 +123,7 @@ impl Store {
         };
         let (last, rows) = self.inner.recent.after(after, of_runs)?;
         let head = LogPlace { seq: last, seen: u32::MAX };
-        let rows = rows.into_iter().map(|row| (LogPlace { seq: row.seq, seen: 0 }, row.events)).collect();
+        let rows = rows.into_iter().map(|row| (LogPlace { seq: row.seq, seen: 0 }, row.events.clone())).collect();
         Some(self.paged(rows, after, limit, head, false))
     }
 

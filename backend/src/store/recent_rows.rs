@@ -2,37 +2,40 @@
 //! for rows that another process has written, that are large, or that are older.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
+use shared::id::RunId;
 use shared::log::Event;
 
 use super::cursor::LogPlace;
 
-/// The largest number of rows kept: twice as many as one transaction writes for runs.
-const MOST: usize = 64;
+/// The largest number of rows kept: eight times as many as one transaction writes for runs, since followers that write
+/// themselves take as long as several of them.
+const MOST: usize = 256;
 /// Rows with a longer stored form are not kept, in bytes.
 pub(super) const LARGE: usize = 16 * 1024;
 
 /// A row of the log.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct NewRow {
     /// The number of the row in the log.
     pub seq: i64,
-    /// Whether the row belongs to a run.
-    pub of_run: bool,
+    /// The run to which the row belongs, if there is one.
+    pub run: Option<RunId>,
     /// The events of the row, in order.
     pub events: Vec<Event>,
 }
 
 /// The rows by number, possibly with gaps. Writers may add theirs in any order.
 #[derive(Debug, Default)]
-pub(super) struct RecentRows(Mutex<BTreeMap<i64, NewRow>>);
+pub(super) struct RecentRows(Mutex<BTreeMap<i64, Arc<NewRow>>>);
 
 impl RecentRows {
     /// Adds rows that have just been committed.
     pub fn add(&self, rows: impl IntoIterator<Item = NewRow>) {
         let mut kept = self.0.lock();
-        kept.extend(rows.into_iter().map(|row| (row.seq, row)));
+        kept.extend(rows.into_iter().map(|row| (row.seq, Arc::new(row))));
         while kept.len() > MOST {
             kept.pop_first();
         }
@@ -46,7 +49,7 @@ impl RecentRows {
 
     /// Returns the rows that follow a place without a gap, and the number of the last one. Without `of_runs`, rows of
     /// runs are left out. `None` means that the caller must ask the database.
-    pub fn after(&self, place: LogPlace, of_runs: bool) -> Option<(i64, Vec<NewRow>)> {
+    pub fn after(&self, place: LogPlace, of_runs: bool) -> Option<(i64, Vec<Arc<NewRow>>)> {
         if place.seen != u32::MAX {
             // The row of the place may have further events.
             return None;
@@ -55,17 +58,19 @@ impl RecentRows {
         let next = place.seq.saturating_add(1);
         let follow =
             || kept.range(next..).zip(next..).take_while(|((seq, _), next)| *seq == next).map(|((_, row), _)| row);
-        let rows = follow().filter(|row| of_runs || !row.of_run).cloned().collect();
+        let rows = follow().filter(|row| of_runs || row.run.is_none()).cloned().collect();
         follow().last().map(|last| (last.seq, rows))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     fn rows(numbers: impl IntoIterator<Item = i64>) -> Vec<NewRow> {
-        numbers.into_iter().map(|seq| NewRow { seq, of_run: true, events: Vec::new() }).collect()
+        numbers.into_iter().map(|seq| NewRow { seq, run: Some(RunId(Uuid::nil())), events: Vec::new() }).collect()
     }
 
     fn after(newest: &RecentRows, seq: i64) -> Vec<i64> {
@@ -93,8 +98,8 @@ mod tests {
     #[test]
     fn the_oldest_are_forgotten() {
         let newest = RecentRows::default();
-        newest.add(rows(1..=200));
-        assert_eq!(after(&newest, 199), [200]);
+        newest.add(rows(1..=500));
+        assert_eq!(after(&newest, 499), [500]);
         assert_eq!(after(&newest, 1), [0; 0]);
         assert_eq!(newest.0.lock().len(), MOST);
     }

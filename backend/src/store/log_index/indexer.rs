@@ -1,7 +1,7 @@
 //! Creates the index of the log, in batches of blocks. The number of the first row that is not indexed is stored
-//! together with them, so a crash loses and duplicates nothing, and only one of several servers indexes.
+//! together with them, so a crash loses and duplicates nothing, and only one of several servers indexes. This server's
+//! own rows are gathered from memory after each commit; all others are read.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +14,17 @@ use super::super::follow::{CommitFollower, Resume, follow};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
 use super::super::page_bytes::LOG_READ;
+use super::super::recent_rows::RecentRows;
 use super::super::{Commits, Error, Inner, Store};
 use super::BLOCK;
+use super::gathered::{Gathered, NewBlock};
 use super::review_words::ReviewWords;
-use super::terms::{KnownTerms, Terms, as_text};
+use super::terms::as_text;
 
 /// The number of rows per transaction, since writers in SQLite wait meanwhile.
 const AT_ONCE: i64 = 16 * BLOCK;
+/// The shortest time between two transactions of an index that is not behind, unless there are [`AT_ONCE`] rows.
+const INTERVAL: Duration = Duration::from_millis(250);
 /// While others commit, the pause after each transaction is this many times as long as the transaction took.
 const REST: u32 = 4;
 /// If this many rows wait, pauses are only as long as the transaction, so that the index can catch up.
@@ -39,115 +43,123 @@ pub(in crate::store) enum Indexed {
     Elsewhere,
 }
 
-/// A block to store, with its terms.
-struct NewBlock {
-    number: i64,
-    latest: i64,
-    behind: i64,
-    terms: Terms,
+/// How far this server has come.
+#[derive(Default)]
+pub(in crate::store) struct IndexProgress {
+    /// The first row that is not indexed, after the last step. `None` before the first step.
+    indexed_to: Option<i64>,
+    /// The rows from there on that are gathered. `None` if they have to be read.
+    gathered: Option<Gathered>,
+}
+
+impl IndexProgress {
+    fn at(indexed_to: i64) -> Self {
+        Self { indexed_to: Some(indexed_to), gathered: None }
+    }
+
+    /// Gathers the rows that are in memory, before others replace them there. Returns how many are gathered.
+    pub fn gather(&mut self, recent: &RecentRows) -> i64 {
+        let Some(gathered) = &mut self.gathered else { return 0 };
+        if gathered.count() < AT_ONCE {
+            gathered.add_recent(recent);
+        }
+        gathered.count()
+    }
 }
 
 /// Indexes the log until the store is closed.
 pub(in crate::store) async fn run(inner: Arc<Inner>) {
     let (stop, store) = (inner.stop.clone(), Store { inner });
     let commits = store.commits();
-    follow(Indexer { commits: commits.clone(), store, indexed_to: None }, commits, stop).await;
+    let (progress, due) = (IndexProgress::default(), Instant::now());
+    follow(Indexer { commits: commits.clone(), store, progress, due }, commits, stop).await;
 }
 
 struct Indexer {
     store: Store,
     commits: watch::Receiver<Commits>,
-    /// The first row that this server has not indexed, after its last step. `None` before its first.
-    indexed_to: Option<i64>,
+    progress: IndexProgress,
+    /// When the next transaction is due. Until then, rows are only gathered.
+    due: Instant,
 }
 
 impl CommitFollower for Indexer {
     type Error = Error;
     const TROUBLE: &'static str = "the log could not be indexed";
     const POLL: Duration = Duration::from_secs(5);
-    const GATHER: Duration = Duration::from_millis(250);
+    const GATHER: Duration = Duration::from_millis(10);
     const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
     async fn advance(&mut self) -> Result<Resume, Error> {
-        self.commits.mark_unchanged();
         let begun = Instant::now();
-        Ok(match self.store.index_log(&mut self.indexed_to, AT_ONCE).await? {
+        if begun < self.due && self.progress.gather(&self.store.inner.recent) < AT_ONCE {
+            return Ok(Resume::After(Self::GATHER));
+        }
+        self.commits.mark_unchanged();
+        Ok(match self.store.index_log(&mut self.progress, AT_ONCE).await? {
             Indexed::Some(waiting) => {
                 let busy = self.commits.has_changed().unwrap_or(true);
                 let rest = if busy && waiting < FAR_BEHIND { REST } else { u32::from(busy) };
-                Resume::After(begun.elapsed() * rest)
+                self.due = Instant::now() + begun.elapsed() * rest;
+                Resume::Now
             }
-            Indexed::All => Resume::OnCommit,
+            Indexed::All => {
+                self.due = Instant::now() + INTERVAL;
+                Resume::OnCommit
+            }
             Indexed::Elsewhere => Resume::After(ELSEWHERE),
         })
     }
 }
 
 impl Store {
-    /// Indexes the next full blocks, of at most `at_once` rows, which must be at least a block. `mine` is where this
-    /// server's previous step ended; if another server has continued from there, indexing is left to it.
-    pub(in crate::store) async fn index_log(&self, mine: &mut Option<i64>, at_once: i64) -> Result<Indexed, Error> {
-        let (store, before) = (self.clone(), *mine);
-        let (indexed, place) = on_blocking_thread(async move || store.index_some(before, at_once).await).await?;
-        *mine = Some(place);
+    /// Indexes the next full blocks: of the rows that are gathered, and of at most `at_once` others, which must be at
+    /// least a block. `progress` is how far this server's previous step came; if another server has continued from
+    /// there, indexing is left to it.
+    pub(in crate::store) async fn index_log(
+        &self,
+        progress: &mut IndexProgress,
+        at_once: i64,
+    ) -> Result<Indexed, Error> {
+        // After an error, the rows are read again.
+        let before = IndexProgress { indexed_to: progress.indexed_to, gathered: progress.gathered.take() };
+        let store = self.clone();
+        let (indexed, after) = on_blocking_thread(async move || store.index_some(before, at_once).await).await?;
+        *progress = after;
         Ok(indexed)
     }
 
-    /// Like [`Self::index_log`]. Also returns where the index ends now.
-    async fn index_some(&self, mine: Option<i64>, at_once: i64) -> Result<(Indexed, i64), Error> {
+    /// Like [`Self::index_log`]. Also returns how far this server has come.
+    async fn index_some(&self, mut progress: IndexProgress, at_once: i64) -> Result<(Indexed, IndexProgress), Error> {
+        // Before the snapshot is taken: the words of reviews must not be older than the rows.
+        progress.gather(&self.inner.recent);
         let mut conn = self.inner.db.snapshot_on_this_thread().await?;
         let next = conn.indexed_to().await?;
-        if mine.is_some_and(|mine| mine != next) {
-            return Ok((Indexed::Elsewhere, next));
+        if progress.indexed_to.is_some_and(|mine| mine != next) {
+            return Ok((Indexed::Elsewhere, IndexProgress::at(next)));
         }
         let head = conn.head().await?.seq;
         // The first row after all full blocks.
         let end = head.saturating_add(1).div_euclid(BLOCK) * BLOCK;
         if end <= next {
-            return Ok((Indexed::All, next));
+            return Ok((Indexed::All, IndexProgress { indexed_to: Some(next), ..progress }));
         }
-        let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE seq >= ").bind(next).push(" AND seq < ");
-        let rows = conn.fetch(sql.bind(end).push(" ORDER BY seq LIMIT ").bind(at_once)).await?;
-        let cut = i64::try_from(rows.len()).unwrap_or(at_once) >= at_once;
-        let last = rows.last().map(|row| row.int(0)).transpose()?;
-        // If there may be more rows, the block of the last one may be incomplete.
-        let to = match last {
-            Some(last) if cut => (last + 1).div_euclid(BLOCK) * BLOCK,
-            _ => end,
+        let mut gathered = match progress.gathered {
+            Some(gathered) => gathered,
+            None => Gathered::starting_at(next, conn.end_of_blocks().await?, conn.last_erasure().await?),
         };
-        let (mut latest, mut behind) = conn.end_of_blocks().await?;
-        let erasures = conn.last_erasure().await?;
-        let mut blocks: Vec<NewBlock> = Vec::new();
-        let (mut runs, mut known) = (BTreeSet::new(), KnownTerms::default());
-        let of_full_blocks = rows.partition_point(|row| row.int(0).is_ok_and(|seq| seq < to));
-        for rows in rows[..of_full_blocks].chunks(LOG_READ) {
-            for (row, (place, events)) in rows.iter().zip(read_rows(&mut conn, rows, Form::Whole).await?) {
-                let number = place.seq.div_euclid(BLOCK);
-                if blocks.last().is_none_or(|block| block.number != number) {
-                    latest = blocks.last().map_or(latest, |before| before.latest);
-                    blocks.push(NewBlock { number, latest, behind, terms: Terms::default() });
-                }
-                let Some(block) = blocks.last_mut() else { continue };
-                // An entry may be earlier than its row.
-                let at = u32::try_from(place.seq.rem_euclid(BLOCK)).unwrap_or(0);
-                for event in &events {
-                    block.terms.add(at, event, &mut known);
-                    behind = behind.max(latest.saturating_sub(event.at.0));
-                    block.latest = block.latest.max(event.at.0);
-                }
-                block.behind = block.behind.max(behind);
-                if events.iter().any(|event| event.kind.is_review()) {
-                    runs.extend(row.uuid_opt(1)?.map(RunId));
-                }
-            }
+        if gathered.next() < end {
+            conn.gather_stored(&mut gathered, end, at_once).await?;
         }
         // Read before others are kept waiting. Reviews that change meanwhile have newer entries.
-        let words = conn.words_of_reviews(&runs).await?;
+        let words = conn.words_of_reviews(&gathered.runs).await?;
         conn.rollback().await?;
-        if !self.write_blocks((next, to), erasures, &blocks, words).await? {
-            return Ok((Indexed::Elsewhere, next));
+        let (blocks, to) = gathered.take_full();
+        if !self.write_blocks((next, to), gathered.erasures, &blocks, words).await? {
+            return Ok((Indexed::Elsewhere, IndexProgress::at(next)));
         }
-        Ok((if to < end { Indexed::Some(head - to) } else { Indexed::All }, to))
+        let indexed = if to < end { Indexed::Some(head - to) } else { Indexed::All };
+        Ok((indexed, IndexProgress { indexed_to: Some(to), gathered: Some(gathered) }))
     }
 
     /// Stores blocks and the words of reviews, and moves the end of the index.
@@ -182,6 +194,22 @@ impl Conn {
         let sql = Sql::new("SELECT latest, behind FROM log_blocks ORDER BY block DESC LIMIT 1");
         let Some(row) = self.fetch_one(sql).await? else { return Ok((0, 0)) };
         Ok((row.int(0)?, row.int(1)?))
+    }
+
+    /// Gathers the stored rows before `end` that are not gathered yet, at most `at_once` of them.
+    async fn gather_stored(&mut self, gathered: &mut Gathered, end: i64, at_once: i64) -> Result<(), Error> {
+        let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE seq >= ").bind(gathered.next());
+        let sql = sql.push(" AND seq < ").bind(end).push(" ORDER BY seq LIMIT ").bind(at_once);
+        let rows = self.fetch(sql).await?;
+        for some in rows.chunks(LOG_READ) {
+            for (row, (place, events)) in some.iter().zip(read_rows(self, some, Form::Whole).await?) {
+                gathered.add(place.seq, row.uuid_opt(1)?.map(RunId), &events);
+            }
+        }
+        if i64::try_from(rows.len()).unwrap_or(at_once) < at_once {
+            gathered.reach(end);
+        }
+        Ok(())
     }
 
     /// Stores a block: its number, its times `latest` and `behind`, and its terms.

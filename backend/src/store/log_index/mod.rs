@@ -5,15 +5,16 @@
 //! the block says which of its rows have it. The entries themselves are always checked, so a block may match by
 //! mistake. The index stays small, since a term is stored once for all rows of a block.
 
+mod gathered;
 mod indexer;
 mod lookup;
 mod reindex;
 mod review_words;
 mod terms;
 
-#[cfg(test)]
-pub(super) use indexer::Indexed;
 pub(super) use indexer::run;
+#[cfg(test)]
+pub(super) use indexer::{IndexProgress, Indexed};
 pub(super) use lookup::{Block, Sought};
 #[cfg(test)]
 pub(super) use lookup::{in_each, in_spans};

@@ -15,12 +15,13 @@ use uuid::Uuid;
 use super::support::{Dice, World, decide, decided, on_both, on_review, person};
 use crate::engine::Input;
 use crate::store::db::Sql;
-use crate::store::log_index::{BLOCK, Indexed, ReviewSearch, WordIndex};
+use crate::store::log_index::{BLOCK, IndexProgress, Indexed, ReviewSearch, WordIndex};
 use crate::store::words::Words;
 use crate::store::{Change, Form, NewErasure, Operation, Prepared, Store, UserChange};
 
 on_both! {
     every_filter_finds_what_a_look_at_every_entry_finds,
+    rows_that_were_gathered_from_memory_are_found,
     of_several_servers_one_indexes_each_block,
     a_server_that_dies_while_it_indexes_leaves_the_index_as_it_was,
     rows_that_are_gone_are_forgotten_and_the_rest_is_found,
@@ -185,17 +186,38 @@ async fn every_filter_finds_what_a_look_at_every_entry_finds(world: World) {
         make_entries(&world, &mut dice, 40).await;
         check(&world, &mut dice, 20).await;
         for _ in 0..=dice.below(2) {
-            world.store.index_log(&mut None, BLOCK + 7).await.expect("indexes");
+            world.store.index_log(&mut IndexProgress::default(), BLOCK + 7).await.expect("indexes");
             check(&world, &mut dice, 20).await;
         }
     }
-    while world.store.index_log(&mut None, 3 * BLOCK).await.expect("indexes") != Indexed::All {}
+    while world.store.index_log(&mut IndexProgress::default(), 3 * BLOCK).await.expect("indexes") != Indexed::All {}
     check(&world, &mut dice, 60).await;
     assert_eq!(
         world.store.lag().await.expect("reads")["index"],
         Duration::ZERO,
         "a block that is not full waits for more"
     );
+}
+
+async fn rows_that_were_gathered_from_memory_are_found(world: World) {
+    let mut dice = Dice(15);
+    make_entries(&world, &mut dice, 40).await;
+    let (recent, mut progress) = (&world.store.inner.recent, IndexProgress::default());
+    world.store.index_log(&mut progress, 3 * BLOCK).await.expect("indexes");
+    let mut gathered = progress.gather(recent);
+    while gathered < 2 * BLOCK {
+        make_entries(&world, &mut dice, 1).await;
+        let before = std::mem::replace(&mut gathered, progress.gather(recent));
+        if gathered == before {
+            // The poll for other processes empties the memory now and then. What was in it is read.
+            world.store.index_log(&mut progress, 3 * BLOCK).await.expect("indexes");
+            gathered = progress.gather(recent);
+        }
+    }
+    while world.store.index_log(&mut progress, 3 * BLOCK).await.expect("indexes") != Indexed::All {}
+    let head = world.store.place(&world.store.head().await.expect("reads")).expect("of this log").seq;
+    assert_eq!(blocks(&world).await, (head + 1) / BLOCK);
+    check(&world, &mut dice, 60).await;
 }
 
 async fn blocks(world: &World) -> i64 {
@@ -210,7 +232,9 @@ async fn of_several_servers_one_indexes_each_block(world: World) {
     let others = [world.another().await, world.another().await];
     let mut work = tokio::task::JoinSet::new();
     for store in [world.store.clone()].into_iter().chain(others.clone()) {
-        work.spawn(async move { while store.index_log(&mut None, BLOCK).await.expect("indexes") != Indexed::All {} });
+        work.spawn(async move {
+            while store.index_log(&mut IndexProgress::default(), BLOCK).await.expect("indexes") != Indexed::All {}
+        });
     }
     work.join_all().await;
     let head = world.store.place(&world.store.head().await.expect("reads")).expect("of this log").seq;
@@ -225,14 +249,14 @@ async fn of_several_servers_one_indexes_each_block(world: World) {
 async fn a_server_that_dies_while_it_indexes_leaves_the_index_as_it_was(world: World) {
     let mut dice = Dice(6);
     make_entries(&world, &mut dice, 60).await;
-    world.store.index_log(&mut None, BLOCK).await.expect("indexes");
+    world.store.index_log(&mut IndexProgress::default(), BLOCK).await.expect("indexes");
     let before = blocks(&world).await;
     let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(Sql::new("UPDATE log_index SET next = next + 32")).await.expect("writes");
     drop(conn);
     assert_eq!(blocks(&world).await, before);
     check(&world, &mut dice, 10).await;
-    while world.store.index_log(&mut None, BLOCK).await.expect("indexes") != Indexed::All {}
+    while world.store.index_log(&mut IndexProgress::default(), BLOCK).await.expect("indexes") != Indexed::All {}
     assert!(blocks(&world).await > before);
     check(&world, &mut dice, 10).await;
 }
@@ -240,7 +264,7 @@ async fn a_server_that_dies_while_it_indexes_leaves_the_index_as_it_was(world: W
 async fn rows_that_are_gone_are_forgotten_and_the_rest_is_found(world: World) {
     let mut dice = Dice(9);
     make_entries(&world, &mut dice, 90).await;
-    while world.store.index_log(&mut None, BLOCK).await.expect("indexes") != Indexed::All {}
+    while world.store.index_log(&mut IndexProgress::default(), BLOCK).await.expect("indexes") != Indexed::All {}
     let indexed = blocks(&world).await;
     let gone = 2 * BLOCK + 5;
     let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
@@ -362,12 +386,12 @@ async fn what_is_erased_while_it_is_indexed_does_not_stay_in_the_index() {
     until(&|| false, "UPDATE runs").await;
     let other = world.another().await;
     let store = other.clone();
-    let indexing = tokio::spawn(async move { store.index_log(&mut None, 16 * BLOCK).await });
+    let indexing = tokio::spawn(async move { store.index_log(&mut IndexProgress::default(), 16 * BLOCK).await });
     until(&|| indexing.is_finished(), "log_index").await;
     held.rollback().await.expect("unlocks");
     erasing.await.expect("ends").expect("erases");
     indexing.await.expect("ends").expect("indexes");
-    while world.store.index_log(&mut None, 16 * BLOCK).await.expect("indexes") != Indexed::All {}
+    while world.store.index_log(&mut IndexProgress::default(), 16 * BLOCK).await.expect("indexes") != Indexed::All {}
     assert!(blocks(&world).await > 0);
     assert_eq!(world.database.holding("uixotically").await.expect("reads"), [""; 0]);
     other.close().await;

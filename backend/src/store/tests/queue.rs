@@ -15,7 +15,7 @@ use super::visibility::{rewrite, viewers};
 use crate::clock::Clock as _;
 use crate::engine::Input;
 use crate::store::db::Sql;
-use crate::store::log_index::Indexed;
+use crate::store::log_index::{IndexProgress, Indexed};
 use crate::store::search;
 
 on_both! {
@@ -115,7 +115,10 @@ async fn lists_and_counts_are_what_the_rules_say(world: World) {
     let mut dice = Dice(7);
     let all = reviews(&world, &mut dice, 60).await;
     // Some are found by the index, and the others among the newer log entries.
-    assert!(matches!(world.store.index_log(&mut None, 40).await.expect("indexes"), Indexed::Some(_)));
+    assert!(matches!(
+        world.store.index_log(&mut IndexProgress::default(), 40).await.expect("indexes"),
+        Indexed::Some(_)
+    ));
     let (viewers, now) = (viewers(), world.clock.now());
     for round in 0..150 {
         let viewer = dice.of(&viewers).clone();

@@ -9,7 +9,7 @@ use shared::person_filter::PersonFilter;
 use shared::run::{Ending, RunStatus};
 
 use super::support::{World, decide, decided, on_both, person};
-use crate::store::log_index::{BLOCK, Indexed};
+use crate::store::log_index::{BLOCK, IndexProgress, Indexed};
 
 on_both! {
     runs_are_found_by_words_time_and_person,
@@ -67,7 +67,7 @@ async fn runs_are_found_by_words_time_and_person(world: World) {
             for number in 0..BLOCK {
                 world.add_user(&format!("person{number}"), &["reviewer"]).await;
             }
-            while world.store.index_log(&mut None, BLOCK).await.expect("indexes") != Indexed::All {}
+            while world.store.index_log(&mut IndexProgress::default(), BLOCK).await.expect("indexes") != Indexed::All {}
         }
         for (query, expected) in &cases {
             let expected: Vec<RunId> = expected.iter().map(|index| runs[*index].id).collect();

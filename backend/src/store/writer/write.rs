@@ -158,12 +158,12 @@ impl Group {
 
     /// Takes the log rows out as they were written; the first has the number `first`.
     pub fn take_log(&mut self, first: i64) -> Vec<NewRow> {
-        let changed =
-            self.runs.values_mut().filter(|work| work.snapshot.is_some()).filter_map(|work| work.changed.as_mut());
-        let of_runs = changed.map(|changed| (true, std::mem::take(&mut changed.events)));
-        let others = std::mem::take(&mut self.out.events).into_iter().map(|(run, event)| (run.is_some(), vec![event]));
+        let changed = self.runs.iter_mut().filter(|(_, work)| work.snapshot.is_some());
+        let changed = changed.filter_map(|(run, work)| Some((*run, work.changed.as_mut()?)));
+        let of_runs = changed.map(|(run, changed)| (Some(run), std::mem::take(&mut changed.events)));
+        let others = std::mem::take(&mut self.out.events).into_iter().map(|(run, event)| (run, vec![event]));
         let rows = of_runs.chain(others).zip(first..);
-        rows.map(|((of_run, events), seq)| NewRow { seq, of_run, events }).collect()
+        rows.map(|((run, events), seq)| NewRow { seq, run, events }).collect()
     }
 
     /// Records metrics of the reviews that ended, after the commit.
