@@ -31,10 +31,11 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let bill = Bill::of(&mut request, &state);
     let id = hex::encode(&state.clock.random()[..8]);
     let method = known(request.method());
-    let route = request.extensions().get::<MatchedPath>().map_or("console", MatchedPath::as_str).to_owned();
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let route = path.as_ref().map_or("console", MatchedPath::as_str);
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
-    let waits = waits(&request, &route);
+    let waits = waits(&request, route);
     let limit = if waits { TIME_LIMIT + wait::LONGEST } else { TIME_LIMIT };
     let reading = Reading::of(&mut request, waits);
     let api = route == mcp::PATH || request.uri().path().starts_with("/api/");
@@ -56,11 +57,7 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let took = state.clock.now().since(begun);
     let status = response.status().as_u16();
     span.in_scope(|| tracing::debug!(status, took_ms = took.as_millis(), "answered"));
-    metrics::counter!("countersign_http_requests_total", "method" => method, "route" => route.clone(),
-        "status" => status.to_string())
-    .increment(1);
-    metrics::histogram!("countersign_http_request_seconds", "method" => method, "route" => route)
-        .record(took.as_secs_f64());
+    state.request_metrics.record(method, route, status, took);
     headers::secure(response.headers_mut(), api, state.edge.is_https());
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert("x-request-id", id);

@@ -31,6 +31,7 @@ mod origin;
 mod pagination;
 pub mod problem;
 mod reads;
+mod request_metrics;
 mod reviews;
 mod runs;
 mod session;
@@ -74,6 +75,7 @@ use crate::store::Store;
 use api::Api;
 use problem::Refused;
 use reads::ReadsAtOnce;
+use request_metrics::RequestMetrics;
 use reviews::{ChecksAtOnce, RecordedViews};
 use wait::Waits;
 
@@ -101,6 +103,7 @@ pub struct AppParts {
     waits: Waits,
     checks: ChecksAtOnce,
     reads: ReadsAtOnce,
+    request_metrics: RequestMetrics,
     callback_limit: RateLimit,
 }
 
@@ -174,6 +177,7 @@ impl AppState {
             waits: Waits::default(),
             checks: ChecksAtOnce::default(),
             reads: ReadsAtOnce::default(),
+            request_metrics: RequestMetrics::default(),
             callback_limit: callbacks::limit(),
         }))
     }
