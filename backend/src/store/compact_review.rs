@@ -45,8 +45,14 @@ pub(super) struct Compact<'a>(pub &'a JsonMap);
 impl Serialize for Compact<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (name, value) in self.0.iter().filter(|(name, value)| is_significant(name, value)) {
-            map.serialize_entry(name, value)?;
+        // Both have their members in the order of the type, so most defaults are found without a search.
+        let mut defaults = EMPTY.iter().peekable();
+        for (name, value) in self.0 {
+            let next = defaults.next_if(|(next, _)| *next == name).map(|(_, default)| default);
+            let default = next.or_else(|| EMPTY.get(name));
+            if default != Some(value) {
+                map.serialize_entry(name, value)?;
+            }
         }
         map.end()
     }
@@ -81,6 +87,10 @@ mod tests {
         let thin = compact(&review).expect("an object");
         assert!(thin.contains_key("options") && thin.contains_key("free_text") && !thin.contains_key("items"));
         assert_eq!(serde_json::from_value::<Review>(Value::Object(thin.clone())).expect("a review"), review);
+        let typed = serde_json::to_value(&review).expect("JSON");
+        let typed = Compact(typed.as_object().expect("an object"));
+        assert_eq!(serde_json::to_value(typed).expect("JSON"), Value::Object(thin.clone()));
+        // Restored members stand after all others, and not in the order of the type.
         let mut whole = thin.clone();
         expand(&mut whole);
         assert_eq!(Value::Object(whole.clone()), serde_json::to_value(&review).expect("JSON"));
