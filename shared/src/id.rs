@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 macro_rules! uuid_id {
@@ -83,9 +83,9 @@ pub struct InvalidName {
 macro_rules! name {
     ($($(#[$doc:meta])* $name:ident: $what:literal, $rule:literal, $check:expr;)+) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(into = "String"))]
+        #[serde(try_from = "String")]
         pub struct $name(String);
 
         impl $name {
@@ -107,6 +107,12 @@ macro_rules! name {
             type Err = InvalidName;
             fn from_str(text: &str) -> Result<Self, InvalidName> {
                 Self::try_from(text.to_owned())
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 
