@@ -7,6 +7,7 @@ mod decided;
 mod decisions;
 mod deliveries;
 mod deputies;
+mod erased_index;
 mod grants;
 mod keys;
 mod large_values;

@@ -144,9 +144,11 @@ impl Store {
         if end <= next {
             return Ok((Indexed::All, IndexProgress { indexed_to: Some(next), ..progress }));
         }
-        let mut gathered = match progress.gathered {
+        // If anything was erased since the rows were gathered, they are read again.
+        let erasures = conn.last_erasure().await?;
+        let mut gathered = match progress.gathered.filter(|gathered| gathered.erasures == erasures) {
             Some(gathered) => gathered,
-            None => Gathered::starting_at(next, conn.end_of_blocks().await?, conn.last_erasure().await?),
+            None => Gathered::starting_at(next, conn.end_of_blocks().await?, erasures),
         };
         if gathered.next() < end {
             conn.gather_stored(&mut gathered, end, at_once).await?;
@@ -155,7 +157,7 @@ impl Store {
         let words = conn.words_of_reviews(&gathered.runs).await?;
         conn.rollback().await?;
         let (blocks, to) = gathered.take_full();
-        if !self.write_blocks((next, to), gathered.erasures, &blocks, words).await? {
+        if !self.write_blocks((next, to), erasures, &blocks, words).await? {
             return Ok((Indexed::Elsewhere, IndexProgress::at(next)));
         }
         let indexed = if to < end { Indexed::Some(head - to) } else { Indexed::All };

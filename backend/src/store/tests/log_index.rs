@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
-use shared::api::{AuditQuery, UserPatch};
+use shared::api::AuditQuery;
 use shared::decision::Via;
-use shared::entry_numbers::EntryNumbers;
 use shared::id::RunId;
-use shared::log::{Cursor, EntriesErased, Entry, Event, ReviewAct};
+use shared::log::{Cursor, Entry, Event, ReviewAct};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
@@ -17,7 +16,7 @@ use crate::engine::Input;
 use crate::store::db::Sql;
 use crate::store::log_index::{BLOCK, IndexProgress, Indexed, ReviewSearch, WordIndex};
 use crate::store::words::Words;
-use crate::store::{Change, Form, NewErasure, Operation, Prepared, Store, UserChange};
+use crate::store::{Form, Store};
 
 on_both! {
     every_filter_finds_what_a_look_at_every_entry_finds,
@@ -220,7 +219,7 @@ async fn rows_that_were_gathered_from_memory_are_found(world: World) {
     check(&world, &mut dice, 60).await;
 }
 
-async fn blocks(world: &World) -> i64 {
+pub async fn blocks(world: &World) -> i64 {
     let mut conn = world.store.inner.db.read().await.expect("reads");
     let row = conn.fetch_one(Sql::new("SELECT COUNT(*) FROM log_blocks")).await.expect("reads").expect("a row");
     row.int(0).expect("a number")
@@ -333,66 +332,4 @@ async fn a_review_is_found_by_the_words_that_it_had_when_it_was_indexed(world: W
         }
         conn.rollback().await.expect("ends");
     }
-}
-
-/// Whether a statement with this text waits for a lock.
-async fn waits_for_a_lock(world: &World, statement: &str) -> bool {
-    let sql =
-        Sql::new("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' ");
-    let sql = sql.push("AND strpos(query, ").bind(statement).push(") > 0");
-    let mut conn = world.store.inner.db.read().await.expect("reads");
-    conn.fetch_one(sql).await.expect("reads").is_some()
-}
-
-/// In SQLite, an erasure and the indexer cannot write at the same time.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_erased_while_it_is_indexed_does_not_stay_in_the_index() {
-    let Some(world) = World::postgres().await else { return };
-    let review = world.launched_review("hello").await;
-    let text = "Quixotically put".to_owned();
-    let comment = Input::Comment { review: review.id, by: person("tom"), via: Via::Human, text };
-    world.store.commit(on_review(review.id, "tom", comment)).await.expect("said");
-    decided(world.store.commit(decide(&review, "tom", "yes")).await).expect("decided");
-    for _ in 0..BLOCK {
-        world.launch("to fill the block").await;
-    }
-    let username: shared::id::Username = "tom".parse().expect("a name");
-    let patch = UserPatch { active: Some(false), ..UserPatch::default() };
-    let change = UserChange { username: username.clone(), patch, password_hash: None };
-    for operation in [Operation::UpdateUser(Box::new(change)), Operation::EraseUser(username)] {
-        world.store.commit(Change::by_server(operation)).await.expect("the account is erased");
-    }
-    let erasing = world.store.being_erased().await.expect("reads").remove(0);
-    let run = review.run_id.expect("of a run");
-    let Prepared::Step(step) = world.store.erase_of_run(&erasing, run).await.expect("reads") else { panic!("no step") };
-    let (username, entries) = (erasing.pseudonym, EntryNumbers::default());
-    let told = EntriesErased { erasure: 1, username, entries, hashes: String::new() };
-    let erase = Operation::EraseEntries(Box::new(NewErasure { erased_entries: vec![told], step: *step }));
-
-    // The erasure has begun, and cannot write yet.
-    let mut held = world.store.inner.db.write_on_this_thread().await.expect("writes");
-    let hold = Sql::new("SELECT 1 FROM runs WHERE id = ").bind(run.0).push(" FOR NO KEY UPDATE");
-    held.fetch(hold).await.expect("locks");
-    let store = world.store.clone();
-    let erasing = tokio::spawn(async move { store.commit(Change::by_server(erase)).await });
-    let until = async |done: &dyn Fn() -> bool, statement: &str| {
-        let waiting = async {
-            while !done() && !waits_for_a_lock(&world, statement).await {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("in time");
-    };
-    until(&|| false, "UPDATE runs").await;
-    let other = world.another().await;
-    let store = other.clone();
-    let indexing = tokio::spawn(async move { store.index_log(&mut IndexProgress::default(), 16 * BLOCK).await });
-    until(&|| indexing.is_finished(), "log_index").await;
-    held.rollback().await.expect("unlocks");
-    erasing.await.expect("ends").expect("erases");
-    indexing.await.expect("ends").expect("indexes");
-    while world.store.index_log(&mut IndexProgress::default(), 16 * BLOCK).await.expect("indexes") != Indexed::All {}
-    assert!(blocks(&world).await > 0);
-    assert_eq!(world.database.holding("uixotically").await.expect("reads"), [""; 0]);
-    other.close().await;
 }
