@@ -100,7 +100,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn emit_requested(&mut self, review: &Review) {
-        let data = EventData::ReviewRequested(OfReview { review: readable(review) });
+        let data = EventData::ReviewRequested(OfReview { review: readable(review.clone()) });
         // Without a run, no other entry says who asked.
         let by = review.run_id.is_none().then(|| self.state.launched_by());
         self.emit(Some(review.id), by, data);
@@ -108,17 +108,17 @@ impl Builder<'_> {
 
     /// Emits that the deadline of a review is near.
     pub(super) fn emit_expiring(&mut self, review: &Review) {
-        let data = EventData::ReviewExpiring(OfReview { review: readable(review) });
+        let data = EventData::ReviewExpiring(OfReview { review: readable(review.clone()) });
         self.emit(Some(review.id), None, data);
     }
 
-    pub(super) fn emit_resolved(&mut self, review: &Review, by: Option<Author>) {
-        let data = EventData::ReviewResolved(OfReview { review: readable(review) });
-        self.emit(Some(review.id), by, data);
+    pub(super) fn emit_resolved(&mut self, review: Review, by: Option<Author>) {
+        let id = review.id;
+        self.emit(Some(id), by, EventData::ReviewResolved(OfReview { review: readable(review) }));
     }
 
     pub(super) fn emit_updated(&mut self, review: &Review, by: Option<Author>, change: ReviewChange) {
-        let data = EventData::ReviewUpdated(ReviewUpdated { review: readable(review), change });
+        let data = EventData::ReviewUpdated(ReviewUpdated { review: readable(review.clone()), change });
         self.emit(Some(review.id), by, data);
     }
 
@@ -140,7 +140,6 @@ impl Builder<'_> {
 }
 
 /// Returns the review as everybody may read it, without secret votes.
-fn readable(review: &Review) -> Box<Review> {
-    let review = review.clone();
-    Box::new(if review.is_secret() { review.seen_by(None) } else { review })
+fn readable(review: Review) -> Box<Review> {
+    Box::new(review.seen_by(None))
 }

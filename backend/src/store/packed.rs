@@ -40,14 +40,16 @@ pub fn pack(json: String) -> String {
         return json;
     }
     let packed = COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(json.as_bytes()).ok());
-    match packed {
-        Some(packed) if MARK.len() + packed.len().div_ceil(3) * 4 < json.len() => {
-            let mut text = MARK.to_owned();
-            BASE64.encode_string(packed, &mut text);
-            text
-        }
-        _ => json,
+    let Some(packed) = packed else { return json };
+    // At most this long: base64 is not padded.
+    let length = MARK.len() + packed.len().div_ceil(3) * 4;
+    if length >= json.len() {
+        return json;
     }
+    let mut text = String::with_capacity(length);
+    text.push_str(MARK);
+    BASE64.encode_string(packed, &mut text);
+    text
 }
 
 /// Decodes JSON from a column.

@@ -135,7 +135,7 @@ impl Builder<'_> {
             findings.note(&mut review);
         }
         self.emit_requested(&review);
-        self.emit_resolved(&review, None);
+        self.emit_resolved(review.clone(), None);
         let id = review.id;
         self.add_review(review);
         if let Some(findings) = findings {
@@ -339,12 +339,12 @@ impl Builder<'_> {
             }
         });
         if let Some(review) = resolved {
-            self.emit_resolved(&review, by);
             if let Some(node) = &review.node {
                 let decided = review.decisions.iter().flat_map(|said| [said.by.clone(), said.voter().clone()]);
                 let voided = review.voting.iter().flat_map(|voting| voting.voided.clone());
                 self.remember_deciders(node, decided.chain(voided));
             }
+            self.emit_resolved(review, by);
         }
         if let Some(findings) = findings {
             self.emit_decided_findings(id, findings);
