@@ -123,14 +123,15 @@ impl Store {
         };
         let (last, rows) = self.inner.recent.after(after, of_runs)?;
         let head = LogPlace { seq: last, seen: u32::MAX };
-        let rows = rows.into_iter().map(|row| (LogPlace { seq: row.seq, seen: 0 }, row.events.clone())).collect();
+        // Only those that the page takes are copied.
+        let rows = rows.iter().map(|row| (LogPlace { seq: row.seq, seen: 0 }, row.events.clone()));
         Some(self.paged(rows, after, limit, head, false))
     }
 
     /// Makes a page of the entries after a place. `full` means that there are more rows.
     fn paged(
         &self,
-        rows: Vec<(LogPlace, Vec<Event>)>,
+        rows: impl IntoIterator<Item = (LogPlace, Vec<Event>)>,
         after: LogPlace,
         limit: u32,
         head: LogPlace,
