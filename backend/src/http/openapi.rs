@@ -165,7 +165,8 @@ mod tests {
         assert_eq!(named(&launch), ["Idempotency-Key"]);
         let body = &launch["requestBody"]["content"]["application/json"]["schema"]["$ref"];
         assert_eq!(body, "#/components/schemas/Launch");
-        assert_eq!(named(&call("/api/v1/runs", "get")), ["status", "ending", "flow", "limit", "cursor"]);
+        let found_by = ["status", "ending", "flow", "q", "requested_by", "started_after", "started_before"];
+        assert_eq!(named(&call("/api/v1/runs", "get")), [&found_by[..], &["limit", "cursor"]].concat());
         let callback = &call("/api/v1/callbacks/{secret}", "post")["requestBody"]["content"]["application/json"];
         assert_eq!(callback["schema"]["$ref"], "#/components/schemas/ProgramAnswer", "the handler reads it by itself");
         assert!(named(&call("/api/v1/session", "post")).is_empty(), "what has a secret is not kept for a retry");
