@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::error::Problem;
+use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::review::Review;
 use shared::time::Span;
@@ -29,6 +29,10 @@ const LONGEST_WAIT: Duration = Duration::from_hours(1);
 const GRACE: Duration = Duration::from_secs(2);
 /// The longest wait of one request for the answer, and so the time between two signs of life.
 const EACH: Duration = Duration::from_secs(25);
+/// The pause after a refusal that passes, if it does not say how long.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The arguments of `permission_prompt`, as Claude Code sends them. It may send more.
 #[derive(Deserialize, JsonSchema)]
@@ -38,8 +42,6 @@ pub(super) struct PermissionPrompt {
     /// The arguments of the call.
     #[serde(default)]
     pub input: JsonMap,
-    /// The id of the call.
-    pub tool_use_id: Option<String>,
 }
 
 /// The answer, as Claude Code reads it.
@@ -159,31 +161,55 @@ async fn ask(
     wait: Duration,
     heartbeat: &Heartbeat,
 ) -> Result<Permission, Problem> {
-    let PermissionPrompt { tool_name, input, tool_use_id } = prompt;
+    let PermissionPrompt { tool_name, input } = prompt;
     let action = json!({
         "name": tool_name, "arguments": input, "allowed_decisions": ["approve", "edit", "reject"],
     });
     let question = json!({
         "kind": "tool_calls", "actions": [action], "timeout": Span(wait).to_string(), "on_timeout": "reject",
     });
-    let key = tool_use_id.map(|id| format!("permission:{id}"));
-    let mut review: Review = api.post("/api/v1/reviews", key.as_deref(), &question).await?;
+    // No idempotency key: an approval counts for one call. The id of a call is chosen by the client, and a second call
+    // with the same id would be allowed without anyone being asked.
+    let mut review: Review = api.post("/api/v1/reviews", None, &question).await?;
     let mut unanswered = Unanswered { api, review: Some(review.id) };
     let begun = tokio::time::Instant::now();
+    let mut waits = true;
     while review.is_pending() {
         let gone = begun.elapsed();
         let Some(rest) = (wait + GRACE).checked_sub(gone).filter(|rest| !rest.is_zero()) else {
             return Ok(Permission::deny("Nobody decided in time."));
         };
         heartbeat.beat(gone).await;
-        let path = format!("/api/v1/reviews/{}?view=false&wait={}ms", review.id, rest.min(EACH).as_millis().max(1));
+        let each = rest.min(EACH);
+        let query = if waits { format!("&wait={}ms", each.as_millis().max(1)) } else { String::new() };
+        let path = format!("/api/v1/reviews/{}?view=false{query}", review.id);
         let asked = tokio::time::Instant::now();
-        review = api.get(&path).await?;
+        match api.get(&path).await {
+            Ok(read) => review = read,
+            Err(problem) => {
+                // Others may have taken its place among the waiting requests, but it can still be read.
+                tokio::time::sleep(pause_after(problem)?.min(rest)).await;
+                waits = false;
+                continue;
+            }
+        }
         // A server that stops ends all waits at once.
-        if review.is_pending() && asked.elapsed() < rest.min(EACH) / 2 {
+        if waits && review.is_pending() && asked.elapsed() < each / 2 {
             return Ok(Permission::deny("Countersign is being restarted: try again."));
         }
+        waits = true;
     }
     unanswered.settle();
     Ok(Permission::of(&review))
+}
+
+/// Returns how long to wait after a refusal that passes: too many requests, or a server that is not available. Any other
+/// ends the prompt.
+fn pause_after(refusal: Problem) -> Result<Duration, Problem> {
+    match refusal.code {
+        Code::TooManyRequests | Code::Unavailable => {
+            Ok(refusal.retry_after.map_or(PAUSE, Duration::from_secs).clamp(PAUSE, LONGEST_PAUSE))
+        }
+        _ => Err(refusal),
+    }
 }

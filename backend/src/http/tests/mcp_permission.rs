@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::select_all;
 use serde_json::{Value, json};
 
 use super::{Client, Site};
@@ -24,7 +25,7 @@ impl Client<'_> {
     async fn answer_prompt(&self, decision: &Value) -> Value {
         let shown = loop {
             let found = self.get("/api/v1/reviews?status=pending").await.expect(200);
-            if let Some(review) = found["items"].as_array().unwrap().first() {
+            if let Some(review) = found["items"].as_array().unwrap().iter().find(|one| one["kind"] == "tool_calls") {
                 break review.clone();
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -88,4 +89,38 @@ async fn a_call_that_nobody_answers_in_time_or_that_cannot_be_asked_about_is_den
     let wait = [("countersign-permission-wait", "2h"), ("accept", "application/json, text/event-stream")];
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
     assert_eq!(claude.post_with("/mcp", &list, &wait).await.code(422), "invalid");
+}
+
+#[tokio::test]
+async fn an_approval_allows_one_call_whatever_id_the_next_one_has() {
+    let site = Site::new().await;
+    let claude = site.join("claude", &["asker"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    for id in ["toolu_1", ""] {
+        let asked = json!({ "tool_name": "Bash", "input": { "command": "make" }, "tool_use_id": id });
+        let approve = json!({ "type": "approve" });
+        let (said, _) = tokio::join!(claude.prompt(&asked, &[]), ana.answer_prompt(&approve));
+        assert_eq!(said["behavior"], "allow", "{said}");
+        let again = claude.prompt(&asked, &[("countersign-permission-wait", "50ms")]).await;
+        assert_eq!(again, json!({ "behavior": "deny", "message": "Nobody decided in time." }), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_hears_its_answer_although_others_have_all_places_of_waiting_requests() {
+    let site = Site::new().await;
+    let claude = site.join("claude", &["asker"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let question = json!({ "kind": "clarification", "question": "Which?" });
+    let other = claude.post("/api/v1/reviews", &question).await.expect(201);
+    let waiting = format!("/api/v1/reviews/{}?wait=60s", other["id"].as_str().unwrap());
+    // One more than there is room for: the first to end is refused, and all others wait.
+    let requests = (0..21).map(|_| Box::pin(claude.get(&waiting)));
+    let (refused, _, waiting) = select_all(requests).await;
+    assert_eq!(refused.code(429), "too_many_requests");
+
+    let asked = json!({ "tool_name": "Bash", "input": { "command": "make" } });
+    let approve = json!({ "type": "approve" });
+    let (said, _) = tokio::join!(claude.prompt(&asked, &[]), ana.answer_prompt(&approve));
+    assert_eq!((&said["behavior"], waiting.len()), (&json!("allow"), 20), "{said}");
 }
