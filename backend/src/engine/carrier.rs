@@ -106,6 +106,7 @@ fn of_parameters(asked: &NewReview) -> Vec<Mistake> {
     let mut mistakes = flow::check_value(&schema, &Value::Object(arguments.clone()), "");
     if mistakes.is_empty() {
         let fits = ask_builtin::read(builtin, &arguments).and_then(|ask| {
+            ask_builtin::can_be_named(&ask)?;
             ask_builtin::can_be_told_apart(&ask)?;
             ask_builtin::votable(&ask, &asked.policy)
         });

@@ -115,6 +115,7 @@ impl Builder<'_> {
             ) => {
                 let ask = ask_builtin::read(builtin, &call.arguments)?;
                 ask_builtin::can_wait(&ask)?;
+                ask_builtin::can_be_named(&ask)?;
                 ask_builtin::can_be_told_apart(&ask)?;
                 ask_builtin::votable(&ask, &tool.policy)?;
                 if let Ask::Handoff(handoff) = ask {

@@ -47,7 +47,8 @@ pub(in crate::engine) fn of_calls(actions: &[Action]) -> String {
         tools.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name.to_owned() });
     let tools = listed(&tools.collect::<Vec<_>>());
     // With several tools, nobody could tell whose topic is which.
-    if topics.is_empty() || several { tools } else { cut(&format!("{tools}: {}", listed(&topics)), LONGEST) }
+    let title = if topics.is_empty() || several { tools } else { format!("{tools}: {}", listed(&topics)) };
+    cut(&title, LONGEST)
 }
 
 fn listed(names: &[String]) -> String {
@@ -123,6 +124,10 @@ mod tests {
             (vec![("restart", json!({}))], "restart"),
         ] {
             assert_eq!(of_calls(&calls(&asked)), title);
+        }
+        let long = "x".repeat(500);
+        for asked in [vec![(&*long, json!({}))], vec![(&*long, json!({ "to": "all" })), ("mail", json!({}))]] {
+            assert_eq!(of_calls(&calls(&asked)).chars().count(), LONGEST + 1);
         }
     }
 }

@@ -9,6 +9,7 @@ use shared::definition::{
     ActionKind, AlternativeChoice, Builtin, ContentType, Cost, Policy, Severity, option_text, read_twice,
 };
 use shared::id::Username;
+use shared::invisible_characters::is_invisible;
 use shared::statistics::EscalationReason;
 use shared::time::Span;
 
@@ -271,6 +272,28 @@ impl Ask {
 pub(super) fn can_wait(ask: &Ask) -> Result<(), String> {
     let why = ask.timeout().and_then(Span::why_no_wait);
     why.map_or(Ok(()), |why| Err(format!("`timeout`: {why}")))
+}
+
+/// Checks that the names of proposed actions are plain: they stand in titles, and in sentences of the server's own. This
+/// is checked when a question is asked, never when it is answered.
+pub(super) fn can_be_named(ask: &Ask) -> Result<(), String> {
+    let names: Vec<&str> = match ask {
+        Ask::Approval(proposal) => vec![&proposal.action.name],
+        Ask::Calls(calls) => calls.actions.iter().map(|call| call.name.as_str()).collect(),
+        _ => return Ok(()),
+    };
+    let is_plain = |name: &&str| {
+        let marks = |c: char| c == '`' || c.is_control() || is_invisible(c);
+        !name.trim().is_empty() && !name.contains(marks)
+    };
+    match names.iter().position(|name| !is_plain(name)) {
+        Some(index) => Err(format!(
+            "the name of action {} is blank, or has a backtick, a line break, a tab or an invisible character: send \
+             the plain name of what is called",
+            index + 1
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Checks that people can tell the offered answers apart. This is checked when a question is asked, never when it is

@@ -8,6 +8,8 @@ use shared::statistics::EscalationReason;
 const OPTIONS: std::ops::RangeInclusive<usize> = 2..=10;
 /// The longest id of an option or an alternative, in characters: it fits into what a button in Slack holds.
 const MAX_ID: usize = 200;
+/// The longest name of a proposed action, in characters.
+const MAX_NAME: usize = 200;
 /// The most calls of one question.
 const MAX_CALLS: usize = 20;
 /// The most alternatives of an action.
@@ -19,6 +21,7 @@ const MAX_SENTENCES: usize = 20;
 pub fn parameters(builtin: Builtin) -> Option<Value> {
     let text = json!({ "type": "string", "minLength": 1 });
     let id = json!({ "type": "string", "minLength": 1, "maxLength": MAX_ID });
+    let name = json!({ "type": "string", "minLength": 1, "maxLength": MAX_NAME });
     let texts = json!({ "type": "array", "items": text, "maxItems": MAX_SENTENCES });
     let timeout = json!({ "type": "string", "description": "How long to wait, such as 30m or 2h; default: no limit" });
     let severity = json!({ "enum": ["low", "medium", "high", "critical"] });
@@ -64,7 +67,7 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
                 "description": { "type": "string", "minLength": 1, "description": "What you are about to do, and why" },
                 "action": {
                     "type": "object", "required": ["name"], "additionalProperties": false,
-                    "properties": { "name": text, "arguments": { "type": "object" } },
+                    "properties": { "name": name, "arguments": { "type": "object" } },
                 },
                 "severity": severity,
                 "category": text,
@@ -91,7 +94,7 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
                     "items": {
                         "type": "object", "required": ["name"], "additionalProperties": false,
                         "properties": {
-                            "name": text, "arguments": { "type": "object" }, "description": text,
+                            "name": name, "arguments": { "type": "object" }, "description": text,
                             "allowed_decisions": {
                                 "type": "array", "minItems": 1,
                                 "items": { "enum": ["approve", "edit", "reject", "respond"] },
