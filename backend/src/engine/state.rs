@@ -108,8 +108,8 @@ impl RunState {
     /// handed over; since 7, a channel may be asked, and an agent's limits hold for its step; since 8, guardrails may
     /// ask programs about an approval; since 9, a call may be asked about at each of its gates; since 10, a
     /// conversation counts only its own usage (`super::upgrade`); since 11, guardrails may ask programs about the
-    /// outcome of votes.
-    pub const FORMAT: u32 = 11;
+    /// outcome of votes; since 12, a question may be about calls that whoever asks makes itself.
+    pub const FORMAT: u32 = 12;
 
     /// Returns who started the run.
     pub fn launched_by(&self) -> Author {
