@@ -2,7 +2,7 @@
 //! strategy changes, an output is returned.
 
 use shared::definition::ActionKind;
-use shared::review::{Action, ActionType};
+use shared::review::{Action, ActionType, Review};
 
 use super::guardrail_notes::Leave;
 
@@ -26,7 +26,33 @@ pub struct ActionWords {
     pub nothing: &'static str,
 }
 
-pub fn words(action_type: ActionType) -> ActionWords {
+/// Whether the actions of a review are calls that whoever asks makes itself, once they are decided. Countersign carries
+/// out all others.
+pub fn are_proposed(review: &Review) -> bool {
+    review.asked_by.is_some() || review.run_id.is_none()
+}
+
+/// The words about an action of a review.
+pub fn words(review: &Review, action: &Action) -> ActionWords {
+    if !are_proposed(review) {
+        return words_of(action.action_type);
+    }
+    ActionWords {
+        happens: "may be called",
+        not: "is not to be called",
+        blocked: "blocked, is not to be called",
+        respond: "Respond without the call",
+        rejected: "Whoever asked is told to make no call.",
+        ..words_of(action.action_type)
+    }
+}
+
+/// The text in place of the content of an action that has none.
+pub fn nothing(action_type: ActionType) -> &'static str {
+    words_of(action_type).nothing
+}
+
+fn words_of(action_type: ActionType) -> ActionWords {
     match action_type {
         ActionType::Output => ActionWords {
             happens: "is returned",
@@ -180,7 +206,7 @@ mod tests {
         action.name = "tester".into();
         let mut says = |action_type| {
             action.action_type = action_type;
-            (name(&action), responds(&action, false), words(action_type).would(None, Leave::Free).1)
+            (name(&action), responds(&action, false), words_of(action_type).would(None, Leave::Free).1)
         };
         let specialist =
             ("the specialist tester", "respond without creating the specialist tester", "is created if you approve");
@@ -190,6 +216,17 @@ mod tests {
         assert_eq!(says(ActionType::StrategyOverride).2, "takes effect if you approve");
         assert_eq!(says(ActionType::Agent).1, "answer in place of tester");
         assert_eq!(says(ActionType::Tool).1, "respond without running tester");
+    }
+
+    #[test]
+    fn a_call_that_whoever_asks_makes_is_not_said_to_run() {
+        let mut review = calls(1, 1);
+        let says = |review: &Review, kind| words(review, &review.actions[0]).would(kind, Leave::Free).1;
+        assert_eq!(says(&review, Some(ActionKind::Approve)), "runs as asked");
+        review.run_id = None;
+        assert_eq!(says(&review, Some(ActionKind::Approve)), "may be called as asked");
+        assert_eq!(says(&review, Some(ActionKind::Edit)), "may be called with your arguments");
+        assert_eq!(says(&review, Some(ActionKind::Reject)), "is not to be called");
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub fn note_label(review: &Review, beside: bool) -> String {
         Hearer::Actions => "Add a note for the record, or give a reason",
         Hearer::Agent => "Add a note for the agent",
         Hearer::Step => "Add a note that goes with the answer",
+        // A permission prompt of a coding agent has no place for a note beside an approval.
+        Hearer::Caller if !review.actions.is_empty() => "Add a note for the record, or give a reason",
         Hearer::Caller => return format!("Add a note for {}", review.requested_by),
         Hearer::Run if review.free_text && no_correction(review).is_none() => "Ask for a change, or add a note",
         Hearer::Run | Hearer::TakenOver | Hearer::Nobody => "Add a note for the record",
@@ -183,7 +185,7 @@ pub fn of_withdrawal(review: &Review) -> String {
     match hearer(review) {
         Hearer::Run => "It counts as rejected: the run ends, unless the flow says what follows.".to_owned(),
         Hearer::Actions => {
-            let rejected = review.actions.first().map_or("", |first| action_words::words(first.action_type).rejected);
+            let rejected = review.actions.first().map_or("", |first| action_words::words(review, first).rejected);
             format!("It counts as rejected. {rejected}").trim_end().to_owned()
         }
         Hearer::Agent => "The agent is told that nobody will answer, and continues.".to_owned(),
@@ -297,6 +299,9 @@ mod tests {
         let label = |kind: &str, by: Option<AskedBy>, patch: Value| note_label(&asked(kind, by, patch), false);
         assert_eq!(label("escalation", AGENT, json!({})), "Add a note for the agent");
         assert_eq!(label("checkpoint", PROGRAM, json!({ "run_id": null })), "Add a note for mia");
+        let mut prompt = calls(1, 1);
+        (prompt.asked_by, prompt.run_id) = (PROGRAM, None);
+        assert_eq!(note_label(&prompt, false), "Add a note for the record, or give a reason");
         let taken = json!({ "on_timeout": null });
         assert_eq!(label("edit", None, taken), "Add a note for the record");
         assert_eq!(label("handoff", AGENT, json!({})), "Add a note for the record");

@@ -4,6 +4,7 @@
 pub mod account_words;
 pub mod action_words;
 pub mod browser_notifications;
+pub mod call_effects;
 pub mod calls;
 pub mod changes;
 pub mod days;

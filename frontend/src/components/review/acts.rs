@@ -1,19 +1,20 @@
 //! The ways to decide a review: what each button says and does.
 
 use shared::definition::{ActionKind, ChoiceKind};
-use shared::review::{Action, ActionType, Review, ReviewOption};
+use shared::review::{ActionType, Review, ReviewOption};
 use shared::time::Timestamp;
 
 use leptos::prelude::*;
 
 use super::pane::Pane;
+use crate::state::call_effects::Fate;
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
 use crate::state::guardrail_notes::{self, Answered};
 use crate::state::outbox::held_until;
 use crate::state::sentences::listed;
 use crate::state::verdict::{self, Intent, keys};
-use crate::state::{action_words, calls, effects, votes};
+use crate::state::{call_effects, calls, effects, votes};
 
 /// A way to decide a review, as a button.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +127,6 @@ fn of_calls(review: &Review, draft: &Draft, checked: &Answered) -> Vec<Act> {
     let Some(first) = review.actions.first() else { return Vec::new() };
     let all = review.actions.len();
     let one_by_one = review.is_one_by_one();
-    let words = action_words::words(first.action_type);
     let number = |kind| review.actions.iter().filter(|action| choice(action, draft) == Some(kind)).count();
     let rejected = number(ActionKind::Reject);
     let refuses = rejected == all;
@@ -139,19 +139,18 @@ fn of_calls(review: &Review, draft: &Draft, checked: &Answered) -> Vec<Act> {
         intent,
         says,
         does: match verdict::follows(review, draft) {
-            _ if refuses => words.rejected.to_owned(),
+            _ if refuses => call_effects::sentence(review, Fate::Rejected { reason: false }),
             _ if runs_nothing && first.action_type == ActionType::Tool => {
-                "Nothing runs; your answer is used as the result.".to_owned()
+                call_effects::sentence(review, Fate::Answered)
             }
-            _ if in_vain => "Nothing would run: a guardrail would block it.".to_owned(),
+            _ if in_vain => call_effects::sentence(review, Fate::Blocked),
             _ if !blocked.is_empty() => {
                 let names: Vec<String> = blocked.iter().map(|action| calls::named(review, action)).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                format!("Approved calls run, but a guardrail would block {}.", listed(&names))
+                call_effects::sentence(review, Fate::PartlyBlocked(&listed(&names)))
             }
             Some(consequence) => consequence,
-            _ if first.action_type == ActionType::Tool => "Approved calls run exactly as shown.".to_owned(),
-            _ => format!("It {} exactly as shown.", words.happens),
+            _ => call_effects::sentence(review, Fate::Approved),
         },
         key: Some("a".into()),
         class: match (refuses, in_vain) {
@@ -163,22 +162,16 @@ fn of_calls(review: &Review, draft: &Draft, checked: &Answered) -> Vec<Act> {
             .then(|| if one_by_one { verdict::one_by_one(review) } else { "Each call needs an answer.".to_owned() }),
         opens: false,
     };
-    let rejects = (!refuses && !one_by_one).then(|| rejects_all(review, draft, first));
+    let rejects = (!refuses && !one_by_one).then(|| rejects_all(review, draft));
     [decides].into_iter().chain(rejects).collect()
 }
 
-/// The button that rejects all calls, of which this is the first.
-fn rejects_all(review: &Review, draft: &Draft, first: &Action) -> Act {
-    let tells = first.action_type == ActionType::Tool && first.agent.is_some() && !draft.text.trim().is_empty();
-    let does = if tells {
-        "Nothing runs; the agent is told what you wrote."
-    } else {
-        action_words::words(first.action_type).rejected
-    };
+/// The button that rejects all calls.
+fn rejects_all(review: &Review, draft: &Draft) -> Act {
     Act {
         intent: Intent::RejectAll,
         says: verdict::says(review, draft, &Intent::RejectAll),
-        does: does.to_owned(),
+        does: call_effects::sentence(review, Fate::Rejected { reason: !draft.text.trim().is_empty() }),
         key: Some("r".into()),
         class: "b stop",
         barred: None,

@@ -46,7 +46,7 @@ fn item(item: Item) -> impl IntoView {
 }
 
 fn call(review: &Review, action: &Action, decision: Option<&Decision>) -> AnyView {
-    let words = action_words::words(action.action_type);
+    let words = action_words::words(review, action);
     let by_decision = decision.and_then(|decision| record::outcome_by(review, action, &decision.verdict));
     let outcome = by_decision.or_else(|| record::outcome_of(review, action));
     let says = outcome.as_ref().map(|outcome| {

@@ -8,15 +8,16 @@ use super::shown::ShownAction;
 use crate::client::Session;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::listeners::while_shown;
-use crate::state::action_words;
 use crate::state::drafts::Chosen;
+use crate::state::{action_words, call_effects};
 
 /// The buttons of the decisions that the gate allows. The bar approves or rejects a single call by itself: a second pair
 /// of buttons, which only choose, would look as if they decided.
 #[component]
 pub fn Answers(shown: ShownAction, choose: Callback<ActionKind>) -> impl IntoView {
-    let (words, allowed) =
-        shown.action.with_value(|action| (action_words::words(action.action_type), action.allowed_decisions.clone()));
+    let (words, allowed) = shown.pane.review.with_untracked(|review| {
+        shown.action.with_value(|action| (action_words::words(review, action), action.allowed_decisions.clone()))
+    });
     let button = move |kind: ActionKind| {
         let (label, class) = match kind {
             ActionKind::Approve => ("Approve", "b sm yes"),
@@ -121,7 +122,8 @@ pub fn Message(shown: ShownAction) -> impl IntoView {
     let message = Memo::new(move |_| shown.typed.with(|typed| typed.message.clone()));
     let asks = move || {
         let kind = shown.chosen.get().unwrap_or(ActionKind::Reject);
-        shown.action.with_value(|action| action_words::asks_for(action, kind))
+        let own = || shown.action.with_value(|action| action_words::asks_for(action, kind)).to_owned();
+        pane.review.with(|review| call_effects::asks_for(review, kind)).unwrap_or_else(own)
     };
     view! {
         <Show when=move || shown.open.get() && matches!(shown.chosen.get(), Some(ActionKind::Reject | ActionKind::Respond))>

@@ -37,7 +37,7 @@ pub fn Arguments(shown: ShownAction) -> impl IntoView {
 /// The arguments as requested.
 pub fn asked(action: &Action) -> AnyView {
     match action.arguments.is_empty() {
-        true => view! { <p class="none">{action_words::words(action.action_type).nothing}</p> }.into_any(),
+        true => view! { <p class="none">{action_words::nothing(action.action_type)}</p> }.into_any(),
         false if action_words::is_read(action.action_type) => value::texts(&action.arguments),
         false => value::json(&Value::Object(action.arguments.clone())),
     }

@@ -108,7 +108,8 @@ pub fn place(review: &Review, action: &Action) -> Option<AnyView> {
 #[component]
 fn Status(shown: ShownAction) -> impl IntoView {
     let pane = shown.pane;
-    let words = shown.action.with_value(|action| action_words::words(action.action_type));
+    let words =
+        pane.review.with_untracked(|review| shown.action.with_value(|action| action_words::words(review, action)));
     let leave = Memo::new(move |_| {
         pane.with_draft(|draft| {
             pane.checked.with(|checked| {
