@@ -18,7 +18,7 @@ use super::{Error, Store};
 
 const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt, owner";
 /// The number of deliveries removed per transaction, since other writers wait meanwhile.
-const FORGOTTEN_AT_ONCE: i64 = 1000;
+const FORGOTTEN_AT_ONCE: u32 = 1000;
 
 /// A delivery as it is stored: one that a sender has claimed, or one that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,7 +234,8 @@ impl Store {
     }
 
     /// Removes up to 1,000 deliveries that ended longer ago than this. Messages that can still be changed are kept
-    /// while their review is pending, or its end was not announced yet. Returns whether there may be more.
+    /// while their review is pending, or its end was not announced yet. With the delivery that posted the end of a run,
+    /// the URL of its callback is removed. Returns whether there may be more.
     pub async fn forget_deliveries(&self, older_than: Duration) -> Result<bool, Error> {
         let announced = self.outbox().await?.and_then(|place| self.place(&place)).map_or(i64::MAX, |place| place.seq);
         let sql = Sql::new(
@@ -253,7 +254,24 @@ impl Store {
         let sql = sql.bind(announced).push(")) LIMIT ").bind(FORGOTTEN_AT_ONCE);
         // Deliveries that are being retried at this moment are skipped.
         let sql = sql.push(if self.inner.db.is_postgres() { " FOR UPDATE OF d SKIP LOCKED)" } else { ")" });
-        Ok(self.inner.db.execute(sql).await? >= FORGOTTEN_AT_ONCE.unsigned_abs())
+        let sql = sql.push(" RETURNING channel, review_id, run_id");
+        let forget = async move |mut conn: Conn| {
+            let rows = conn.fetch(sql).await?;
+            let mut runs = Vec::new();
+            for row in &rows {
+                if row.text(0)? == DeliveryKind::Callback.as_str() && row.uuid_opt(1)?.is_none() {
+                    runs.extend(row.uuid_opt(2)?);
+                }
+            }
+            // A run ends once, so nothing needs the URL any more.
+            if !runs.is_empty() {
+                let sql = Sql::new("DELETE FROM run_callbacks WHERE run_id IN (").list(runs).push(")");
+                conn.execute(sql).await?;
+            }
+            conn.commit().await?;
+            Ok(rows.len() as u64 >= u64::from(FORGOTTEN_AT_ONCE))
+        };
+        self.inner.db.write(forget).await
     }
 }
 

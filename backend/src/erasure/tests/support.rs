@@ -10,6 +10,8 @@ use shared::decision::{DecisionRequest, Verdict, Via};
 use shared::deputy::Deputyship;
 use shared::feedback::NewFeedback;
 use shared::id::{DeputyId, ReviewId, RunId, TokenId};
+use shared::log::Cursor;
+use shared::notification::{Channel, Occasion};
 use shared::review::Review;
 use shared::single_sign_on::Trouble;
 
@@ -19,8 +21,9 @@ use crate::engine::Input;
 use crate::erasure::Eraser;
 use crate::erasure::eraser::Reached;
 use crate::store::{
-    Actor, Change, ChosenNotifications, CommitError, Committed, Credential, CredentialKind, IdempotencyKey,
-    NewCredential, NewFlow, NewUserRecord, Operation, ProviderAccount, RefusedSignIn, SessionClient, Store, UserChange,
+    Actor, Change, ChosenNotifications, CommitError, Committed, Credential, CredentialKind, DeliveryEvent,
+    DeliveryKind, DeliverySubject, IdempotencyKey, NewCredential, NewDelivery, NewFlow, NewUserRecord, Operation,
+    ProviderAccount, RefusedSignIn, SessionClient, Store, UserChange,
 };
 
 /// The username of the person to erase.
@@ -92,19 +95,40 @@ impl World {
         self.store().commit(Change { by: Some(Actor::of(person(name))), key, operation }).await
     }
 
+    /// Starts a run. The person's program is told of its end, and the messages about it wait.
     pub async fn launch(&self, name: &str, text: &str) -> (RunId, Review) {
         let run = RunId(Moment::of(&SystemClock).ids().uuid());
+        let is_told = name == NAME;
         let operation = Operation::Launch {
             run,
             flow: "ask".parse().expect("an id"),
             version: None,
             input: [("text".to_owned(), json!(text))].into_iter().collect(),
             context: Box::new(shared::run::Context { user: Some(name.to_owned()), ..Default::default() }),
-            callback_url: None,
+            callback_url: is_told.then(|| format!("https://hooks.example/{name}?key=s3cret")),
         };
         self.by(name, operation).await.expect("the run starts");
+        if is_told {
+            self.told(run).await;
+        }
         let review = self.store().run_reviews(run).await.expect("reads").pop().expect("it asks");
         (run, review)
+    }
+
+    /// Adds the deliveries about a run to the person and to their program.
+    async fn told(&self, run: RunId) {
+        let by_mail = DeliveryKind::Person(Channel::Email);
+        let deliveries = [DeliveryKind::Callback, by_mail].map(|kind| NewDelivery {
+            id: NewDelivery::id_of(&[&run.to_string(), kind.as_str()]),
+            kind,
+            target: NAME.to_owned(),
+            event: DeliveryEvent::Announce(Occasion::RunFailed),
+            subject: DeliverySubject::Run(run),
+            place: Cursor("somewhere".to_owned()),
+            receipt: None,
+            due_at: self.record.clock.now(),
+        });
+        self.store().add_deliveries(&deliveries).await.expect("writes");
     }
 
     pub async fn on_review(&self, name: &str, review: ReviewId, input: Input) {

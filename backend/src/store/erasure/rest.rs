@@ -46,15 +46,20 @@ async fn erase_rest(mut conn: Conn, erasing: &Erasing, unused: &[Uuid]) -> Resul
     let more = conn.forget_classes(unused).await?;
     let (name, pseudonym) = (erasing.username.as_str(), erasing.pseudonym.as_str());
     let sql = Sql::new("DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE target = ").bind(name);
-    let sql = sql.push(" AND channel IN ('slack', 'email') LIMIT ").bind(AT_ONCE).push(")");
+    let sql = sql.push(" AND channel IN ('slack', 'email', 'callback') LIMIT ").bind(AT_ONCE).push(")");
     let removed = conn.execute(sql).await?;
+    // Nothing is posted for a person who may not log in. Their runs have the pseudonym by now, if they could be read.
+    let sql = Sql::new("DELETE FROM run_callbacks WHERE run_id IN (SELECT c.run_id FROM runs r JOIN run_callbacks c ");
+    let sql = sql.push("ON c.run_id = r.id WHERE r.carries_question = 0 AND r.requested_by IN (");
+    let sql = sql.list([name, pseudonym]);
+    let callbacks = conn.execute(sql.push(") LIMIT ").bind(AT_ONCE).push(")")).await?;
     for (table, column) in [("archived_runs", "requested_by"), ("flows", "saved_by")] {
         let sql = Sql::new("UPDATE ").push(table).push(" SET ").push(column).push(" = ").bind(pseudonym);
         conn.execute(sql.push(" WHERE ").push(column).push(" = ").bind(name)).await?;
     }
     conn.execute(answers(&conn, erasing)).await?;
     conn.commit().await?;
-    Ok(more || removed >= u64::from(AT_ONCE))
+    Ok(more || removed.max(callbacks) >= u64::from(AT_ONCE))
 }
 
 /// Deletes results under idempotency keys that were returned to the person, or that are about or name them, except for

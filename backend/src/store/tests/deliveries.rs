@@ -5,10 +5,10 @@ use std::time::Duration;
 use shared::id::ReviewId;
 use shared::notification::{Channel, DeliveryQuery, DeliveryStatus, Occasion};
 
-use super::support::{World, after, decide, on_both};
+use super::support::{World, after, decide, launch, on_both};
 use crate::store::{
-    DeliveryEvent, DeliveryKind, DeliveryLane, DeliveryOutcome, DeliverySubject, NewDelivery, Progress, Store,
-    StoredDelivery, WorkTable,
+    Committed, DeliveryEvent, DeliveryKind, DeliveryLane, DeliveryOutcome, DeliverySubject, NewDelivery, Operation,
+    Progress, Store, StoredDelivery, WorkTable,
 };
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -22,6 +22,7 @@ on_both! {
     a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released,
     a_delivery_whose_server_ended_counts_as_failed,
     a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits,
+    the_url_of_a_callback_is_kept_as_long_as_its_delivery,
 }
 
 fn delivery(world: &World, target: &str, hours: i64) -> NewDelivery {
@@ -218,4 +219,33 @@ async fn a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits(world
     let head = world.store.head().await.expect("reads");
     assert!(world.store.feed(Some(&before), &head, &[]).await.expect("writes"));
     assert_eq!(kept().await, Vec::<String>::new());
+}
+
+/// The URL may contain a secret of the receiver.
+async fn the_url_of_a_callback_is_kept_as_long_as_its_delivery(world: World) {
+    let (store, mut runs) = (&world.store, Vec::new());
+    for _ in 0..2 {
+        let mut wanted = launch("hello");
+        if let Operation::Launch { callback_url, .. } = &mut wanted.operation {
+            *callback_url = Some("https://hooks.example/done?key=s3cret".to_owned());
+        }
+        let Committed::Run { run } = store.commit(wanted).await.expect("the run starts") else { panic!("a run") };
+        runs.push(run.summary.id);
+    }
+    let told = NewDelivery {
+        kind: DeliveryKind::Callback,
+        event: DeliveryEvent::Announce(Occasion::RunCompleted),
+        subject: DeliverySubject::Run(runs[0]),
+        ..delivery(&world, "dev", -1)
+    };
+    store.add_deliveries(&[told]).await.expect("writes");
+    let held = store.claim_deliveries(DeliveryLane::Others, "a", 1, LEASE, &[]).await.expect("claims").remove(0);
+    let given_up = DeliveryOutcome::GivenUp { error: "HTTP 500".to_owned() };
+    assert!(settle(store, &held, &given_up).await);
+    store.forget_deliveries(LEASE).await.expect("writes");
+    assert!(store.callback_of_run(runs[0]).await.expect("reads").is_some(), "an admin may try again");
+    world.clock.advance(Duration::from_secs(1));
+    store.forget_deliveries(Duration::ZERO).await.expect("writes");
+    assert_eq!(store.callback_of_run(runs[0]).await.expect("reads"), None);
+    assert!(store.callback_of_run(runs[1]).await.expect("reads").is_some(), "nothing was posted about it yet");
 }
