@@ -7,6 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
@@ -14,6 +15,7 @@ use shared::api::DecisionEffect;
 use shared::decision::Via;
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
+use tokio::sync::oneshot;
 
 use super::AppState;
 use super::api::{Api, OperationDoc};
@@ -32,14 +34,16 @@ const RETRY: &str = "x-slack-retry-num";
 
 pub(super) fn mount(api: &mut Api) {
     let press = OperationDoc::new("Receive a button press, or the reason for one, from Slack, signed by Slack").open();
+    let press = press.answer::<JsonMap>();
     api.post("/api/v1/slack/interactions", press.body::<JsonMap>("application/x-www-form-urlencoded"), interactions);
     let reaction = OperationDoc::new("Receive a reaction from Slack, signed by Slack").answer::<JsonMap>().open();
     api.post("/api/v1/slack/events", reaction.body::<JsonMap>("application/json"), events);
 }
 
-async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<StatusCode> {
+async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<Response> {
     let (notifications, body) = from_slack(&state, &headers, body).await?;
-    let Some(interaction) = Interaction::read(&body) else { return Ok(StatusCode::OK) };
+    let Some(interaction) = Interaction::read(&body) else { return Ok(StatusCode::OK.into_response()) };
+    let (response, mut awaited) = oneshot::channel();
     let decided = async move {
         if interaction.press.asks_reason {
             return ask_reason(&state, &notifications, &interaction).await;
@@ -49,10 +53,34 @@ async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: B
         let lost =
             || InteractionReply::Tell("The server has a problem, and your decision may be lost. Try again.".to_owned());
         let (reply, done) = reply.map_or_else(|problem| (lost(), Err(problem)), |reply| (reply, Ok(())));
-        notifications.reply(&interaction, reply);
+        if let Some(reply) = in_dialog(&interaction, reply, response) {
+            notifications.reply(&interaction, reply);
+        }
         done
     };
-    soon(decided).await
+    let done = soon(decided).await;
+    // From now on, whatever was not sent reaches the person in a message.
+    awaited.close();
+    match awaited.try_recv() {
+        Ok(kept_open) => Ok(Json(kept_open).into_response()),
+        Err(_) => done.map(|status| status.into_response()),
+    }
+}
+
+/// Sends the response that keeps a dialog open if nothing was decided, unless Slack no longer waits for it. Returns what
+/// remains to be told.
+fn in_dialog(
+    interaction: &Interaction,
+    reply: InteractionReply,
+    response: oneshot::Sender<Value>,
+) -> Option<InteractionReply> {
+    match reply {
+        InteractionReply::Refuse { why, message } => {
+            let is_told = interaction.keep_open(&why).is_some_and(|kept_open| response.send(kept_open).is_ok());
+            if is_told { message.map(InteractionReply::Show) } else { Some(InteractionReply::Refuse { why, message }) }
+        }
+        reply => Some(reply),
+    }
 }
 
 async fn events(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<Json<Value>> {
@@ -72,11 +100,11 @@ async fn events(State(state): State<AppState>, headers: HeaderMap, body: Body) -
         match reply {
             // A repeated event: the person was already told the result of the first one.
             _ if again => {}
-            InteractionReply::Tell(text) | InteractionReply::Show { tell: Some(text), .. } => {
+            InteractionReply::Tell(text) | InteractionReply::Refuse { why: text, .. } => {
                 notifications.whisper(&reaction, &text);
             }
             // The notifier updates the message when it reads in the log that the review is over.
-            InteractionReply::Show { tell: None, .. } => {}
+            InteractionReply::Show(_) => {}
         }
         Ok(())
     };
@@ -114,10 +142,10 @@ async fn ask_reason(state: &AppState, notifications: &NotificationService, inter
             return Ok(());
         }
         Some(review) => {
-            let tell = format!("Nothing was decided: the review is over. {}", notifications.outcome(&review));
-            InteractionReply::Show { message: notifications.over(&review), tell: Some(tell) }
+            let why = format!("Nothing was decided: the review is over. {}", notifications.outcome(&review));
+            InteractionReply::Refuse { why, message: Some(notifications.over(&review)) }
         }
-        None => InteractionReply::Tell("Nothing was decided: the review does not exist.".to_owned()),
+        None => InteractionReply::refuse("Nothing was decided: the review does not exist."),
     };
     notifications.reply(interaction, reply);
     Ok(())
@@ -139,7 +167,7 @@ async fn decide_by_reaction(
     }
     let Some(press) = notifications.press_of(reaction, &now, &channel, &shown) else {
         let text = "Nothing was decided: this message no longer accepts this reaction. Open the review to decide.";
-        return Ok(Some(InteractionReply::Tell(text.to_owned())));
+        return Ok(Some(InteractionReply::refuse(text)));
     };
     // Slack repeats an event if it got no response. The key keeps the repetition from overwriting a vote that was
     // changed in the meantime.
@@ -164,25 +192,25 @@ async fn decide(
     let person = state.store.person_of_slack(slack_user).await?;
     let Some((person, confirmed)) = person.filter(|(person, _)| person.user.active) else {
         tracing::info!(slack_user, "an unknown Slack user tried to decide");
-        return Ok(InteractionReply::Tell(format!(
+        return Ok(InteractionReply::refuse(format!(
             "Nothing was decided: Countersign does not know {slack_user}. Ask an admin to set this member ID for you."
         )));
     };
     if !confirmed {
         let name = &person.user.username;
         tracing::info!(slack_user, user = %name, "a Slack user whom nobody has confirmed tried to decide");
-        return Ok(InteractionReply::Tell(format!(
+        return Ok(InteractionReply::refuse(format!(
             "Nothing was decided: an admin entered {slack_user} for `{name}`, who has not confirmed it. If that is you, \
              log in to the console and confirm it under You (for admins: People), Notifications."
         )));
     }
     if state.authenticator.policy().lacks_factor(&person) {
         let text = "Nothing was decided: set up a second factor first, in the console under You (for admins: People), Security.";
-        return Ok(InteractionReply::Tell(text.to_owned()));
+        return Ok(InteractionReply::refuse(text));
     }
     let review = press.review;
     let Some(shown) = state.store.review(review).await? else {
-        return Ok(InteractionReply::Tell("Nothing was decided: the review does not exist.".to_owned()));
+        return Ok(InteractionReply::refuse("Nothing was decided: the review does not exist."));
     };
     let mut principal = person.principal(None);
     principal.stands_for = state.store.standing(&person).await?.stands_for;
@@ -197,7 +225,7 @@ async fn decide(
     tracing::info!(%review, user = %principal.username, "a user decides in Slack");
     match state.store.commit(change).await {
         Ok(Committed::Decided { decided }) if decided.outcome == DecisionEffect::Resolved => {
-            Ok(InteractionReply::Show { message: notifications.over(&decided.review), tell: None })
+            Ok(InteractionReply::Show(notifications.over(&decided.review)))
         }
         Ok(Committed::Decided { .. }) => {
             Ok(InteractionReply::Tell("Your decision was recorded; the review is still waiting for others.".into()))
@@ -211,14 +239,14 @@ async fn decide(
 fn refused(notifications: &NotificationService, review: ReviewId, problem: &Problem) -> InteractionReply {
     tracing::info!(%review, %problem, "nothing was decided in Slack");
     match (problem.code, &problem.review) {
-        (Code::ReviewResolved, Some(now)) => InteractionReply::Show {
-            message: notifications.over(now),
-            tell: Some(format!("Nothing was decided: the review is over. {}", notifications.outcome(now))),
+        (Code::ReviewResolved, Some(now)) => InteractionReply::Refuse {
+            why: format!("Nothing was decided: the review is over. {}", notifications.outcome(now)),
+            message: Some(notifications.over(now)),
         },
-        (Code::RevisionChanged, Some(now)) => InteractionReply::Show {
-            message: notifications.open(now),
-            tell: Some("Nothing was decided: the content has changed. Look at it again before you decide.".to_owned()),
+        (Code::RevisionChanged, Some(now)) => InteractionReply::Refuse {
+            why: "Nothing was decided: the content has changed. Look at it again before you decide.".to_owned(),
+            message: Some(notifications.open(now)),
         },
-        _ => InteractionReply::Tell(format!("Nothing was decided: {problem}.")),
+        _ => InteractionReply::refuse(format!("Nothing was decided: {problem}.")),
     }
 }

@@ -36,13 +36,22 @@ pub struct NotificationService {
 pub enum InteractionReply {
     /// A text that only the person who pressed sees.
     Tell(String),
-    /// A new message in place of the one with the button, and a text besides.
-    Show {
-        /// The message that replaces the one with the button.
-        message: ReviewMessage,
-        /// A text that only the person who pressed sees, if any.
-        tell: Option<String>,
+    /// A new message in place of the one with the button.
+    Show(ReviewMessage),
+    /// Nothing was decided.
+    Refuse {
+        /// The reason, which only the person who pressed sees.
+        why: String,
+        /// A new message in place of the one with the button, if that is outdated.
+        message: Option<ReviewMessage>,
     },
+}
+
+impl InteractionReply {
+    /// Makes the reply that nothing was decided, for this reason.
+    pub fn refuse(why: impl Into<String>) -> Self {
+        Self::Refuse { why: why.into(), message: None }
+    }
 }
 
 /// A message that shows a review in its current state.
@@ -158,7 +167,8 @@ impl NotificationService {
     pub fn reply(&self, interaction: &Interaction, reply: InteractionReply) {
         let (shown, tell) = match reply {
             InteractionReply::Tell(text) => (None, Some(text)),
-            InteractionReply::Show { message, tell } => (Some(message), tell),
+            InteractionReply::Show(message) => (Some(message), None),
+            InteractionReply::Refuse { why, message } => (message, Some(why)),
         };
         let shown = shown
             .map(|ReviewMessage(SlackMessage { text, blocks, .. })| json!({ "replace_original": true, "text": text, "blocks": blocks }));

@@ -255,13 +255,20 @@ async fn who_stops_with_a_reason_gives_it_in_a_dialog(site: Site) {
     let mut view = opened["view"].clone();
     view["state"] = json!({ "values": { "reason": { "reason": { "value": "It is too early." } } } });
     let given = |user: &str| json!({ "type": "view_submission", "user": { "id": user }, "view": view.clone() });
-    // Tom may not decide this review.
-    interact(&site, &given("U2"), 0, SIGNING_SECRET).await.expect(200);
+    // Tom may not decide this review. The dialog stays open, says so, and keeps what he typed.
+    let kept = interact(&site, &given("U2"), 0, SIGNING_SECRET).await.expect(200);
+    assert_eq!(kept["response_action"], "errors");
+    assert!(kept["errors"]["reason"].as_str().unwrap().starts_with("Nothing was decided: "), "{kept}");
     assert_eq!(review().await["status"], "pending");
-    interact(&site, &given("U1"), 0, SIGNING_SECRET).await.expect(200);
+    assert_eq!(interact(&site, &given("U1"), 0, SIGNING_SECRET).await.expect(200), "", "it closes the dialog");
     let decided = review().await;
     assert_eq!((&decided["resolution"]["via"], &decided["resolution"]["by"]), (&json!("slack"), &json!(["ana"])));
     assert_eq!(decided["resolution"]["decision"]["comment"], "It is too early.");
+    // Once it is over, the message shows that too.
+    let kept = interact(&site, &given("U1"), 0, SIGNING_SECRET).await.expect(200);
+    assert!(kept["errors"]["reason"].as_str().unwrap().contains("Stopped by ana"), "{kept}");
+    let shown = requests(&slack, "/respond", 2).await;
+    assert!(shown.iter().all(|one| one["replace_original"] == true), "nothing is told twice: {shown:?}");
     notifier.shutdown().await;
 }
 

@@ -7,7 +7,7 @@ use shared::review::Review;
 
 use super::super::message;
 use super::button::ButtonPress;
-use super::text::{header, plain};
+use super::text::{MAX_SECTION, fitted, header, plain};
 
 /// The name of the dialog's input, in the block of the same name.
 const REASON: &str = "reason";
@@ -27,6 +27,8 @@ pub struct Interaction {
     pub(in super::super) response_url: String,
     /// The secret with which a dialog can be opened for the person within three seconds. Empty after a dialog.
     pub(in super::super) trigger_id: String,
+    /// Whether the person gave a reason in a dialog.
+    is_from_dialog: bool,
 }
 
 /// What a dialog holds.
@@ -49,17 +51,25 @@ impl Interaction {
                 let press = serde_json::from_str(payload["actions"][0]["value"].as_str()?).ok()?;
                 let response_url = text(&payload["response_url"]).unwrap_or_default();
                 let trigger_id = text(&payload["trigger_id"]).unwrap_or_default();
-                Some(Self { user, press, response_url, trigger_id })
+                Some(Self { user, press, response_url, trigger_id, is_from_dialog: false })
             }
             "view_submission" => {
                 let view = &payload["view"];
                 let Held { press, url } = serde_json::from_str(view["private_metadata"].as_str()?).ok()?;
                 let reason = text(&view["state"]["values"][REASON][REASON]["value"]);
                 let press = ButtonPress { asks_reason: false, reason, ..press };
-                Some(Self { user, press, response_url: url, trigger_id: String::new() })
+                Some(Self { user, press, response_url: url, trigger_id: String::new(), is_from_dialog: true })
             }
             _ => None,
         }
+    }
+
+    /// Returns the response that keeps the dialog open, with what the person typed, and says there why nothing was
+    /// decided. `None` if there is no dialog.
+    pub fn keep_open(&self, why: &str) -> Option<Value> {
+        // Slack shows this as it is, without markup, so escapes would be visible.
+        let shown = || fitted(why, MAX_SECTION).0;
+        self.is_from_dialog.then(|| json!({ "response_action": "errors", "errors": { REASON: shown() } }))
     }
 
     /// The dialog that asks for the reason.
@@ -109,6 +119,7 @@ mod tests {
         });
         let pressed = read(&pressed).expect("a press");
         assert!(pressed.press.asks_reason && pressed.trigger_id == "13.37");
+        assert_eq!(pressed.keep_open("No."), None, "there is no dialog yet");
         let mut view = pressed.reason_dialog(&review);
         assert!(view["private_metadata"].as_str().unwrap().chars().count() <= 3000, "{view}");
         assert_eq!(view["blocks"][0]["text"]["text"], "Send&lt;U+202E&gt; it?");
@@ -118,6 +129,8 @@ mod tests {
         let given = read(&given).expect("a reason");
         assert_eq!((given.user.as_str(), given.response_url.as_str()), ("U2", "https://hooks.slack.com/1"));
         assert!(!given.press.asks_reason);
+        let kept = json!({ "response_action": "errors", "errors": { "reason": "No<U+202E>." } });
+        assert_eq!(given.keep_open("No\u{202e}."), Some(kept));
         let request = json!(given.press.request(&review));
         assert_eq!(request["verdict"]["decisions"]["c1"], json!({ "type": "reject", "message": "Too soon." }));
         assert_eq!((&request["revision"], &request["digest"]), (&json!(3), &json!("sha256:aa")));
