@@ -1,7 +1,8 @@
 //! Messages in chat channels: in one in which a flow asks the people there to decide, and in those that the settings give
 //! reviews, whoever asks for them. A channel gets one message each time a flow asks there, and otherwise one about each
-//! review that is new to it, with the same buttons that people get. The message is updated when others are asked instead,
-//! and when the review is over.
+//! review that is new to it, with the same buttons that people get. If both are the case, one message is enough, unless it
+//! lacks the reactions that the flow wants. A message is updated when others are asked instead, and when the review is
+//! over.
 
 use serde_json::json;
 use shared::decision::Via;
@@ -15,7 +16,9 @@ use super::filter::Filter;
 use super::plan::{Announcement, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack::{self, ShownReview};
-use crate::store::{self, DeliveryKind, DeliveryOutcome, DeliverySubject, NewDelivery, Store, StoredDelivery};
+use crate::store::{
+    self, DeliveryEvent, DeliveryKind, DeliveryOutcome, DeliverySubject, NewDelivery, Store, StoredDelivery,
+};
 
 impl Outlets {
     /// Plans the deliveries to the channels of the settings.
@@ -29,27 +32,45 @@ impl Outlets {
         channels.into_iter().map(|channel| notice.delivery(DeliveryKind::SlackChannel, channel, &[])).collect()
     }
 
-    /// Plans the deliveries to the channel in which a flow asks, if an entry of the log says so.
+    /// Plans the deliveries to channels if an entry of the log says who is asked now: to the one in which a flow asks,
+    /// and to those that are no longer asked. `planned` are deliveries of earlier entries that are not stored yet.
     pub(super) async fn to_asked_channel(
         &self,
         entry: &Entry,
         before: &Cursor,
+        planned: &[NewDelivery],
         store: &Store,
     ) -> Result<Vec<NewDelivery>, store::Error> {
-        let Some((review, asked_before)) = self.slack.as_ref().and_then(|_| asked_review(entry)) else {
+        let Some((review, asking)) = self.slack.as_ref().and_then(|_| asking_of(entry)) else {
             return Ok(Vec::new());
         };
-        let messages =
-            if asked_before { store.messages(review.id, DeliveryKind::SlackChannel).await? } else { Vec::new() };
-        let outdated = messages.iter().filter(|message| !self.gets_anyway(&review, &message.target));
-        let mut deliveries: Vec<_> = outdated.map(|message| update(message, PASSED_ON, entry.event.at)).collect();
-        // A channel of the settings gets a review when it is requested.
-        let has_message = |channel: &str| {
-            let was_sent = !asked_before || messages.iter().any(|message| message.target == channel);
-            was_sent && self.gets_anyway(&review, channel)
+        let messages = match asking {
+            Asking::First => Vec::new(),
+            Asking::Next | Asking::Reassigned => store.messages(review.id, DeliveryKind::SlackChannel).await?,
         };
-        let channel = channel_of(&review).filter(|channel| !has_message(channel)).map(str::to_owned);
-        if let Some(channel) = channel {
+        let stays = |message: &StoredDelivery| match asking {
+            // A flow that asks again where it asked before does so in a new message.
+            Asking::First | Asking::Next => self.gets_anyway(&review, &message.target),
+            Asking::Reassigned => self.is_asked_in(&review, &message.target),
+        };
+        let outdated = messages.iter().filter(|message| !stays(message));
+        let mut deliveries: Vec<_> = outdated.map(|message| update(message, PASSED_ON, entry.event.at)).collect();
+        let Some(channel) = channel_of(&review).map(str::to_owned) else { return Ok(deliveries) };
+        let has_message = match asking {
+            // The settings give it the review with this entry.
+            Asking::First => self.gets_anyway(&review, &channel),
+            Asking::Next => {
+                // A message without reactions does not do if the flow wants them. One that waits gets them when it is
+                // sent.
+                let is_there = messages.iter().any(|message| message.target == channel);
+                self.gets_anyway(&review, &channel)
+                    && (is_there && !reactions_decide(&review, &channel)
+                        || planned.iter().any(|planned| asks_in(planned, &review, &channel))
+                        || store.is_request_waiting(review.id, DeliveryKind::SlackChannel, &channel).await?)
+            }
+            Asking::Reassigned => true,
+        };
+        if !has_message {
             let about = AnnouncedSubject::Review(Box::new(review));
             let announced = Announced { occasion: Occasion::Requested, about, only: None };
             let notice = Announcement { entry, before, announced: &announced };
@@ -103,12 +124,36 @@ fn channel_of(review: &Review) -> Option<&str> {
     review.asked.as_ref().filter(|asked| asked.via == Via::Slack).map(|asked| asked.by.as_str())
 }
 
-/// Returns the review of an entry that says who is asked, and whether others were asked before.
-fn asked_review(entry: &Entry) -> Option<(Review, bool)> {
+/// Whether a delivery asks about a review in this channel.
+fn asks_in(delivery: &NewDelivery, review: &Review, channel: &str) -> bool {
+    delivery.kind == DeliveryKind::SlackChannel
+        && delivery.event == DeliveryEvent::Announce(Occasion::Requested)
+        && delivery.subject.review() == Some(review.id)
+        && delivery.target == channel
+}
+
+/// How an entry says who is asked.
+#[derive(Clone, Copy)]
+enum Asking {
+    /// Nobody was asked before.
+    First,
+    /// The flow asks the next handler.
+    Next,
+    /// An admin gave the review to others. The flow asks where it asked before.
+    Reassigned,
+}
+
+/// Returns the review of an entry that says who is asked.
+fn asking_of(entry: &Entry) -> Option<(Review, Asking)> {
     match entry.event.kind {
-        EntryKind::ReviewRequested => Some((entry.event.review()?, false)),
+        EntryKind::ReviewRequested => Some((entry.event.review()?, Asking::First)),
         EntryKind::ReviewUpdated => match entry.event.read()? {
-            EventData::ReviewUpdated(ReviewUpdated { review, change: ReviewChange::Asked }) => Some((*review, true)),
+            EventData::ReviewUpdated(ReviewUpdated { review, change: ReviewChange::Asked }) => {
+                Some((*review, Asking::Next))
+            }
+            EventData::ReviewUpdated(ReviewUpdated { review, change: ReviewChange::Reassigned { .. } }) => {
+                Some((*review, Asking::Reassigned))
+            }
             _ => None,
         },
         _ => None,

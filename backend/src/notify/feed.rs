@@ -99,7 +99,8 @@ impl CommitFollower for Feeder {
                     }
                 }
             }
-            deliveries.extend(self.outlets.to_asked_channel(entry, &before, &self.store).await?);
+            let asked = self.outlets.to_asked_channel(entry, &before, &deliveries, &self.store).await?;
+            deliveries.extend(asked);
             before = entry.cursor.clone();
             if deliveries.len() >= AT_ONCE && !self.store_up_to(&entry.cursor, std::mem::take(&mut deliveries)).await? {
                 return Ok(self.leave());

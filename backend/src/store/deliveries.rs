@@ -7,7 +7,7 @@ use std::time::Duration;
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 use shared::id::{DeliveryId, ReviewId, RunId};
 use shared::log::Cursor;
-use shared::notification::{Delivery, DeliveryQuery, DeliveryStatus};
+use shared::notification::{Delivery, DeliveryQuery, DeliveryStatus, Occasion};
 use shared::time::Timestamp;
 
 use super::cursor::ListPlace;
@@ -205,6 +205,14 @@ impl Store {
             stored(row).inspect_err(unread).ok()
         });
         Ok(read.collect())
+    }
+
+    /// Whether a message that asks this receiver about a review is still to be sent.
+    pub async fn is_request_waiting(&self, review: ReviewId, kind: DeliveryKind, target: &str) -> Result<bool, Error> {
+        let sql = Sql::new("SELECT 1 FROM deliveries WHERE status = 'waiting' AND review_id = ").bind(review.0);
+        let sql = sql.push(" AND channel = ").bind(kind.as_str()).push(" AND target = ").bind(target);
+        let sql = sql.push(" AND event = ").bind(DeliveryEvent::Announce(Occasion::Requested).as_str());
+        Ok(self.inner.db.read().await?.fetch_one(sql.push(" LIMIT 1")).await?.is_some())
     }
 
     /// Returns the message with this receipt, if reactions to it decide: its review, its target, and what it shows.

@@ -22,6 +22,7 @@ mod queue;
 mod rights;
 mod run;
 mod slack;
+mod slack_channels;
 mod slack_reactions;
 mod statistics;
 mod story;

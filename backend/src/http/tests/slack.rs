@@ -35,7 +35,7 @@ pub(super) async fn workspace(site: Site) -> (Site, MockServer, NotifierHandle) 
 }
 
 /// Like [`workspace`]; `channels` are settings below `[notifications]`.
-async fn workspace_with(mut site: Site, edge: Edge, channels: &str) -> (Site, MockServer, NotifierHandle) {
+pub(super) async fn workspace_with(mut site: Site, edge: Edge, channels: &str) -> (Site, MockServer, NotifierHandle) {
     let slack = MockServer::start().await;
     let posted = json!({ "ok": true, "channel": "D1", "ts": "1700000000.000100" });
     for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {

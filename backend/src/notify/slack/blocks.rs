@@ -116,12 +116,12 @@ pub(in super::super) fn over(review: &Review, link: &str) -> SlackMessage {
 /// A review that is still pending, but asked of others than this channel.
 pub(in super::super) fn passed_on(review: &Review, link: &str) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(None, review), message::title(review));
-    let blocks = vec![
-        header(&headline),
-        context(&message::origin(review)),
-        section("Nobody here decided in time. The review is still open, and others are asked now."),
-        actions(&[open_button(link)]),
-    ];
+    let passed_on = "The review is still open, and others are asked now.";
+    // An admin may reassign a review at any time.
+    let is_late = review.reassignments.is_empty();
+    let said = if is_late { format!("Nobody here decided in time. {passed_on}") } else { passed_on.to_owned() };
+    let blocks =
+        vec![header(&headline), context(&message::origin(review)), section(&said), actions(&[open_button(link)])];
     SlackMessage::new(&headline, link, blocks)
 }
 
