@@ -7,7 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
@@ -34,6 +34,7 @@ const RETRY: &str = "x-slack-retry-num";
 
 pub(super) fn mount(api: &mut Api) {
     let press = OperationDoc::new("Receive a button press, or the reason for one, from Slack, signed by Slack").open();
+    // Only a dialog that stays open gets a body.
     let press = press.answer::<JsonMap>();
     api.post("/api/v1/slack/interactions", press.body::<JsonMap>("application/x-www-form-urlencoded"), interactions);
     let reaction = OperationDoc::new("Receive a reaction from Slack, signed by Slack").answer::<JsonMap>().open();
@@ -61,10 +62,10 @@ async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: B
     let done = soon(decided).await;
     // From now on, whatever was not sent reaches the person in a message.
     awaited.close();
-    match awaited.try_recv() {
-        Ok(kept_open) => Ok(Json(kept_open).into_response()),
-        Err(_) => done.map(|status| status.into_response()),
+    if let Ok(kept_open) = awaited.try_recv() {
+        return Ok(Json(kept_open).into_response());
     }
+    done.map(IntoResponse::into_response)
 }
 
 /// Sends the response that keeps a dialog open if nothing was decided, unless Slack no longer waits for it. Returns what
