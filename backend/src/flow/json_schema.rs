@@ -24,6 +24,14 @@ const STATES_OF_OTHERS: usize = 1000;
 /// times the bytes of the value. A list whose items may have many forms is checked once for each form.
 const MAX_WORK: usize = 200_000_000;
 
+/// The units of work of a subschema that checks a value.
+const PER_PASS: usize = 16;
+/// The number of values of a schema that one unit pays for, per checked value. Few of them are compared with it.
+const VALUES_PER_UNIT: usize = 4;
+/// The number of states that one unit pays for, per byte. A text is checked against few of the patterns, an automaton
+/// reads a byte in one step, and where there is none, few states are visited for each byte.
+const STATES_PER_UNIT: usize = 64;
+
 /// A compiled schema.
 #[derive(Debug)]
 pub enum Schema {
@@ -31,8 +39,10 @@ pub enum Schema {
     Bounded {
         /// The compiled schema, which checks formats too.
         validator: Box<Validator>,
-        /// The maximum number of times that it may check one value, at least its own number of values.
-        work: usize,
+        /// Its own number of values.
+        size: usize,
+        /// The maximum number of its subschemas that apply to one value.
+        passes: usize,
         /// The number of states of all its patterns.
         states: usize,
     },
@@ -64,8 +74,8 @@ pub fn compile_stored(schema: &Value) -> Result<Schema, Mistake> {
     let options = jsonschema::options().should_validate_formats(true).with_pattern_options(patterns);
     let compiled = on_large_stack(|| options.build(schema));
     let bounded = |validator| {
-        let (validator, work) = (Box::new(validator), values.max(passes));
-        Schema::Bounded { validator, work, states: pattern_states(schema) }
+        let (validator, states) = (Box::new(validator), pattern_states(schema));
+        Schema::Bounded { validator, size: values, passes, states }
     };
     compiled.map(bounded).map_err(|error| {
         let reason = match error.kind() {
@@ -132,8 +142,8 @@ fn each_pattern(schema: &Value, seen: &mut dyn FnMut(&str)) {
 impl Schema {
     /// Returns all mistakes of a value, with paths below `base`.
     pub fn check(&self, value: &Value, base: &str) -> Vec<Mistake> {
-        let (validator, work, states) = match self {
-            Self::Bounded { validator, work, states } => (validator, *work, *states),
+        let (validator, size, passes, states) = match self {
+            Self::Bounded { validator, size, passes, states } => (validator, *size, *passes, *states),
             Self::Unbounded(why) => {
                 return vec![Mistake::new(base, "invalid", format!("its JSON Schema is refused: {why}"))];
             }
@@ -146,6 +156,7 @@ impl Schema {
             );
             return vec![Mistake::new(base, "invalid", message)];
         }
+        let work = size.max(passes);
         if values.saturating_mul(work) > MAX_WORK {
             let message = format!("is too large for its JSON Schema: {values} values against {work}");
             return vec![Mistake::new(base, "invalid", message)];
@@ -153,7 +164,11 @@ impl Schema {
         if let Err(spent) = work_limit::check() {
             return vec![Mistake::new(base, "invalid", format!("cannot be checked against its JSON Schema: {spent}"))];
         }
-        work_limit::count(values.saturating_mul(work).max(bytes.saturating_mul(states)) as u64);
+        // The products above bound the worst case of one check. Hardly any check comes near it, so what checks take
+        // together is estimated: the sum of their worst cases would refuse what takes milliseconds.
+        let per_value = passes * PER_PASS + size / VALUES_PER_UNIT;
+        let texts = bytes + bytes.saturating_mul(states) / STATES_PER_UNIT;
+        work_limit::count((values * per_value + texts) as u64);
         on_large_stack(|| {
             validator.iter_errors(value).flat_map(|error| mistakes(&error, base)).take(MAX_MISTAKES).collect()
         })
@@ -247,6 +262,40 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn ordinary_checks_take_little_of_what_a_transition_may_take() {
+        let all_valid = |schema: &Value, value: &Value, times: usize| {
+            let schema = compile(schema).expect("a sound schema");
+            work_limit::within(work_limit::MAX_AT_ONCE / 4, || {
+                (0..times).for_each(|_| assert_eq!(schema.check(value, ""), []));
+                assert!(!work_limit::is_spent());
+            });
+        };
+        // The items of a map, each with an address and a body.
+        let message = json!({ "type": "object", "required": ["to", "body"], "properties": {
+            "to": { "type": "string", "pattern": "^[\\w.+-]+@[\\w-]+\\.[\\w.-]+$" }, "body": { "type": "string" },
+        } });
+        all_valid(&message, &json!({ "to": "ana@example.com", "body": "x".repeat(6_000) }), 200);
+        // The calls of a turn.
+        let call = json!({ "type": "object", "properties": {
+            "path": { "type": "string", "pattern": "^[\\w./-]+$" }, "text": { "type": "string" },
+            "tags": { "type": "array", "items": { "anyOf": [{ "type": "string", "pattern": "^\\w+$" }, { "type": "null" }] } },
+        } });
+        all_valid(&call, &json!({ "path": "a/b.txt", "text": "x".repeat(19_000), "tags": ["x", null] }), 64);
+    }
+
+    #[test]
+    fn checks_of_large_values_add_up() {
+        let forms: Vec<Value> = (0..50).map(|form| json!({ "const": form })).collect();
+        let schema = compile(&json!({ "items": { "oneOf": forms } })).expect("a sound schema");
+        let list = Value::from(vec![1; 1_000]);
+        work_limit::within(1_000_000, || {
+            let checked = (0..20).take_while(|_| schema.check(&list, "").is_empty()).count();
+            assert_eq!(checked, 2);
+            assert!(schema.check(&list, "")[0].message.contains("too much work together"));
+        });
+    }
 
     #[test]
     fn text_beyond_what_the_patterns_of_a_schema_may_take_is_refused() {

@@ -34,17 +34,36 @@ const JOINED: &str = "@joined";
 const RESULT: &str = "@result";
 
 /// The remaining budget, kept in the state of a rendering.
-struct Left(u64);
+struct Left {
+    /// The bytes that are left.
+    bytes: u64,
+    /// The instructions that were counted as work.
+    counted: u64,
+}
+
+/// Returns the remaining budget, which is whole at first.
+fn left<'s>(state: &'s mut State<'_, '_>) -> &'s mut Left {
+    state.get_or_insert_extension(Left { bytes: WORK, counted: 0 })
+}
+
+/// Counts the instructions since the last call as work: if the rendering fails, its state is gone.
+pub fn count_instructions(state: &mut State<'_, '_>) {
+    let used = state.fuel_levels().map_or(0, |(used, _)| used);
+    let left = left(state);
+    work_limit::count(used.saturating_sub(left.counted) * work_limit::PER_STEP);
+    left.counted = left.counted.max(used);
+}
 
 /// Takes from the budget of a rendering. Fails if less is left.
 pub fn take(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
+    count_instructions(state);
     work_limit::count(cost);
-    let left = state.get_or_insert_extension(Left(WORK));
-    if let Some(rest) = left.0.checked_sub(cost) {
-        left.0 = rest;
+    let left = left(state);
+    if let Some(rest) = left.bytes.checked_sub(cost) {
+        left.bytes = rest;
         Ok(())
     } else {
-        left.0 = 0;
+        left.bytes = 0;
         Err(spent())
     }
 }
@@ -56,7 +75,7 @@ fn spent() -> Error {
 
 /// Takes the size of a value from the budget, `times` times. Returns the size.
 pub fn weigh(state: &mut State<'_, '_>, value: &Value, times: u64) -> Result<u64, Error> {
-    let all = state.get_or_insert_extension(Left(WORK)).0 / times.max(1);
+    let all = left(state).bytes / times.max(1);
     let mut left = all;
     let outcome = size(value, 0, &mut left);
     take(state, (all - left).saturating_mul(times))?;

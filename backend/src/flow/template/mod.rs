@@ -30,6 +30,8 @@ use crate::limits::{self, Exceeded, Size};
 const PIECE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The maximum number of instructions of the template engine per rendering.
 const FUEL: u64 = 200_000;
+/// The number of instructions that are counted for the end of a rendering that fails.
+const UNTOLD: u64 = 1000;
 /// The maximum length of a rendered text, in bytes.
 const MAX_RENDERED: usize = 4 * 1024 * 1024;
 
@@ -187,11 +189,14 @@ impl Templates {
         let code = meter::metered(&get_compiled_template(&compiled).instructions, is_value);
         let mut text = String::new();
         let blocks = BTreeMap::new();
-        let evaluated =
+        let mut evaluated =
             eval(&self.environment, &code, context, &blocks, &mut make_string_output(&mut text), AutoEscape::None);
-        // An error does not say how far the template got.
-        let fuel = evaluated.as_ref().map_or(Some(FUEL), |(_, state)| state.fuel_levels().map(|(used, _)| used));
-        work_limit::count(fuel.unwrap_or(FUEL) * work_limit::PER_STEP);
+        match &mut evaluated {
+            Ok((_, state)) => meter::count_instructions(state),
+            Err(error) if error.kind() == ErrorKind::OutOfFuel => work_limit::count(FUEL * work_limit::PER_STEP),
+            // It does not say how far the template got since the meter was last asked.
+            Err(_) => work_limit::count(UNTOLD * work_limit::PER_STEP),
+        }
         let (left, _) = evaluated?;
         Ok((left.filter(|_| is_value), text))
     }

@@ -192,6 +192,18 @@ fn lists_that_were_cut_or_joined_often_are_as_easy_to_read_as_others() {
     assert_eq!(render(joined, &scope).as_deref(), Ok("{\"a\": 1, \"b\": 2}2[1,0,1]"));
 }
 
+#[test]
+fn a_template_that_fails_counts_as_what_it_did_until_then() {
+    let spends = |most: u64, template: &str, times: usize| {
+        work_limit::within(most, || {
+            (0..times).for_each(|_| assert!(render(template, &json!({})).is_err()));
+            work_limit::is_spent()
+        })
+    };
+    assert!(!spends(10_000_000, "{{ missing.name }}", 100));
+    assert!(spends(2_000_000, "{% for i in range(20000) %}{{ i }}{% endfor %}{{ missing.name }}", 1));
+}
+
 /// Templates made of pieces in any order.
 fn templates() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec!["items", "text", "x", "n", "'a'", "2", "[]", "map"]).prop_map(str::to_owned);
