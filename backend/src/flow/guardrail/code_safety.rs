@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use crate::flow::work_limit;
+
 /// The arguments of a command, up to its end.
 const WORDS: &str = r"([^;|&\n]*)";
 /// What may precede the name of a command, so that it is not part of another word.
@@ -36,13 +38,18 @@ static DELETE: LazyLock<Regex> = LazyLock::new(|| {
         r"\bdelete\s+from\s+(?:only\s+)?[\w.$`-]+(?:\s+as\s+\w+)?\s*(?:$|[;)}\]]|(?:returning|limit|order\s+by)\b|\w+\s*;)",
     )
 });
-static COMMENT: LazyLock<Regex> = LazyLock::new(|| regex(r"(?s)/\*.*?\*/|--[^\n]*"));
 
 /// A quick first test: everything in the list contains one of these.
 static WORD: LazyLock<Regex> =
     LazyLock::new(|| regex(r"rm\s|chmod|kill|dd\s|mkfs|/dev/|\(\s*\)|format|shutdown|reboot|drop|truncate|delete"));
 /// The length in bytes of the shortest command in the list, `reboot`.
 const SHORTEST: usize = 6;
+/// The units of work per byte of a text: to make it plain, and to test it quickly.
+const PER_BYTE: usize = 16;
+/// The units of work per byte of a text that may contain something in the list.
+const PER_SUSPECT_BYTE: usize = 32;
+/// The same for a text beyond ASCII, in which the search for boundaries of words is slower.
+const PER_OTHER_SUSPECT_BYTE: usize = 128;
 
 /// Devices for which writing is harmless.
 const HARMLESS: [&str; 7] = ["null", "zero", "stdout", "stderr", "tty", "fd/", "shm/"];
@@ -56,7 +63,12 @@ pub fn find(text: &str) -> Option<&'static str> {
     if text.len() < SHORTEST {
         return None;
     }
-    plain(text).iter().filter(|text| WORD.is_match(text)).find_map(|text| command(text).or_else(|| statement(text)))
+    work_limit::count((text.len() * PER_BYTE) as u64);
+    plain(text).iter().filter(|text| WORD.is_match(text)).find_map(|text| {
+        let per_byte = if text.is_ascii() { PER_SUSPECT_BYTE } else { PER_OTHER_SUSPECT_BYTE };
+        work_limit::count((text.len() * per_byte) as u64);
+        command(text).or_else(|| statement(text))
+    })
 }
 
 fn command(text: &str) -> Option<&'static str> {
@@ -90,7 +102,7 @@ fn command(text: &str) -> Option<&'static str> {
 }
 
 fn statement(text: &str) -> Option<&'static str> {
-    let text = COMMENT.replace_all(text, " ");
+    let text = without_comments(text);
     if let Some(found) = DROP.captures(&text) {
         return Some(match found.get(1).map(|what| what.as_str()) {
             Some("table") => "it deletes a table (`DROP TABLE`)",
@@ -99,6 +111,29 @@ fn statement(text: &str) -> Option<&'static str> {
         });
     }
     DELETE.is_match(&text).then_some("it deletes every row of a table (`DELETE FROM` without `WHERE`)")
+}
+
+/// Returns a text with a blank for each comment. A comment that does not end is none.
+fn without_comments(text: &str) -> String {
+    // Without looking for it, each beginning of a comment would be followed to the end of the text.
+    let last_end = text.rfind("*/");
+    let (mut plain, mut done) = (String::with_capacity(text.len()), 0);
+    while let Some(found) = text[done..].find(['/', '-']) {
+        let start = done + found;
+        let from = &text[start..];
+        let length = if from.starts_with("--") {
+            Some(from.find('\n').unwrap_or(from.len()))
+        } else if from.starts_with("/*") && last_end.is_some_and(|end| end >= start + 2) {
+            from[2..].find("*/").map(|end| end + 4)
+        } else {
+            None
+        };
+        plain.push_str(&text[done..start]);
+        plain.push_str(if length.is_some() { " " } else { &from[..1] });
+        done = start + length.unwrap_or(1);
+    }
+    plain.push_str(&text[done..]);
+    plain
 }
 
 fn words(text: &str) -> Vec<&str> {
@@ -280,6 +315,13 @@ mod tests {
         ] {
             assert!(find(text).is_some(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn comments_that_do_not_end_hide_nothing_and_are_read_once() {
+        assert!(find("ls /* && mysql -e 'drop table users'").is_some());
+        assert!(find("*/ drop /**//* x *//*/ y */ table users -").is_some());
+        assert_eq!(find(&"delete /*--\n".repeat(100_000)), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::code_safety::fold;
+use crate::flow::work_limit;
 
 /// Groups of digits, separated by at most three blanks, dots or dashes.
 static DIGITS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[0-9]+(?:[ .-]{1,3}[0-9]+)*").expect("a sound pattern"));
@@ -16,6 +17,11 @@ static GROUP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[0-9]+").expect("a
 const CARD: std::ops::RangeInclusive<usize> = 13..=19;
 /// The possible lengths of groups in a grouped card number. Only the last group may be shorter.
 const GROUPED: std::ops::RangeInclusive<usize> = 3..=6;
+
+/// The units of work per byte of a text with enough digits, to bring it into plain form.
+const PER_BYTE: usize = 4;
+/// The units of work per group of digits, with which several numbers may begin.
+const PER_GROUP: usize = 128;
 
 /// A text with digits, blanks and dashes in plain form, and for each byte its position in the original text.
 struct Folded {
@@ -54,8 +60,10 @@ fn digit(c: char) -> Option<char> {
 /// Returns the ranges of such numbers in a text, with their kind.
 pub fn find(text: &str) -> Vec<(Range<usize>, &'static str)> {
     if text.bytes().filter(u8::is_ascii_digit).count() < 9 && text.is_ascii() {
+        work_limit::count(text.len() as u64);
         return Vec::new();
     }
+    work_limit::count((text.len() * PER_BYTE + groups(text) * PER_GROUP) as u64);
     let folded = Folded::new(text);
     let mut found = Vec::new();
     for run in DIGITS.find_iter(&folded.text) {
@@ -74,6 +82,12 @@ pub fn find(text: &str) -> Vec<(Range<usize>, &'static str)> {
         }
     }
     found
+}
+
+/// Counts the groups of digits of a text.
+fn groups(text: &str) -> usize {
+    let mut was_digit = false;
+    text.chars().filter(|c| !std::mem::replace(&mut was_digit, c.is_numeric()) && c.is_numeric()).count()
 }
 
 /// Returns the number that begins with the first group: how many groups it has, and its kind.

@@ -6,7 +6,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::flow::work_limit;
 use crate::mask::Mask;
+
+/// The units of work per byte of a text, for the formats, and again for each form in which the server's secrets are
+/// searched.
+const PER_BYTE: usize = 8;
 
 static KEY: LazyLock<Regex> = LazyLock::new(|| {
     let formats = [
@@ -35,9 +40,20 @@ static PEM: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Returns the ranges of such secrets in a text, with their kind.
 pub fn find(text: &str, own: &Mask) -> Vec<(Range<usize>, &'static str)> {
+    work_limit::count((text.len() * PER_BYTE * (1 + forms(text, own))) as u64);
     let own = own.spans(text).into_iter().map(|range| (range, "a secret of this server"));
     let of = |pattern: &'static Regex, what| pattern.find_iter(text).map(move |found| (found.range(), what));
     own.chain(of(&PEM, "a private key")).chain(of(&KEY, "a key of a provider")).collect()
+}
+
+/// Returns the number of forms of a text in which the server's secrets are searched: as it is, without escapes of each
+/// kind that it may have, and without those of two kinds.
+fn forms(text: &str, own: &Mask) -> usize {
+    if own.is_empty() {
+        return 0;
+    }
+    let kinds = ['\\', '%', '&'].iter().filter(|mark| text.contains(**mark)).count();
+    1 + kinds + kinds * kinds
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use shared::JsonMap;
 use shared::definition::GuardrailScope;
 
 use super::{GuardrailVerdict, Matter, action};
-use crate::flow::{Compiled, Environment, Scope, check};
+use crate::flow::{Compiled, Environment, Scope, check, work_limit};
 use crate::mask::Mask;
 
 fn flow(guardrails: &str) -> Compiled {
@@ -179,6 +179,23 @@ fn a_condition_sees_the_action_its_arguments_and_all_texts() {
     let text = rule("text.contains('falcon')");
     assert!(blocks(&look(&text, GuardrailScope::Outputs, &json!({ "a": [{ "b": "the falcon" }] }))));
     assert!(blocks(&look(&rule("run.flow == 'f'"), GuardrailScope::Edits, &json!({}))));
+}
+
+#[test]
+fn built_in_guardrails_read_many_ordinary_texts_and_block_once_the_work_of_a_transition_is_spent() {
+    let flow = flow("guardrails: [code-safety, pii-redaction, secrets]");
+    let look = |text: String| look_with(&flow, GuardrailScope::Actions, &json!({ "text": text }));
+    work_limit::within(work_limit::MAX_AT_ONCE / 16, || {
+        for _ in 0..50 {
+            let text = "Please call +1 (555) 010-9999 about order 4711.\n".repeat(120);
+            assert_eq!(look(text), GuardrailVerdict::default());
+        }
+    });
+    let digits = || "1 ".repeat(4096);
+    assert_eq!(look(digits()), GuardrailVerdict::default());
+    let verdict = work_limit::within(900_000, || look(digits()));
+    assert_eq!(found(&verdict), ["pii-redaction block -"]);
+    assert!(verdict.findings[0].reason.contains("too much work together"), "{verdict:?}");
 }
 
 #[test]
