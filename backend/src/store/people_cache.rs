@@ -14,7 +14,8 @@ use super::db::{Conn, Sql};
 type People = Arc<BTreeMap<Username, Principal>>;
 
 /// The people of the newest revision that was read. A trigger counts revisions in the transaction that changes people,
-/// whichever server makes it.
+/// whichever server makes it. On PostgreSQL, it counts in one of many counters, so that such transactions do not wait for
+/// each other.
 #[derive(Default)]
 pub(super) struct PeopleCache(Mutex<Option<(i64, People)>>);
 
@@ -22,7 +23,7 @@ impl PeopleCache {
     /// Returns everyone who may log in, with their roles, from the cache if they have not changed.
     pub async fn active(&self, conn: &mut Conn) -> Result<People, Error> {
         // Before the people: a change in between then belongs to a revision that is not known yet.
-        let row = conn.fetch_one(Sql::new("SELECT revision FROM people_revision WHERE one = 1")).await?;
+        let row = conn.fetch_one(Sql::new("SELECT CAST(SUM(revision) AS BIGINT) FROM people_revision")).await?;
         let row = row.ok_or_else(|| Error::Stored("the table people_revision is empty".to_owned()))?;
         let revision = row.int(0)?;
         let kept = self.0.lock().as_ref().filter(|(at, _)| *at == revision).map(|(_, people)| Arc::clone(people));
@@ -37,11 +38,34 @@ impl PeopleCache {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::store::tests::support::{World, on_both};
 
     on_both! {
         people_are_read_again_once_any_server_has_changed_them,
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn transactions_that_change_different_people_do_not_wait_for_each_other() {
+        let Some(world) = World::postgres().await else { return };
+        let mut open = Vec::new();
+        for name in ["ana", "tom"] {
+            let mut conn = world.store.inner.db.write_on_this_thread().await.expect("begins");
+            let row = conn.fetch_one(Sql::new("SELECT CAST(pg_backend_pid() % 64 AS BIGINT)")).await.expect("reads");
+            let slot = row.expect("a row").int(0).expect("a number");
+            // Two connections in 64 share a counter.
+            if open.iter().all(|(other, _)| *other != slot) {
+                let change = Sql::new("UPDATE users SET active = 0 WHERE username = ").bind(name);
+                let changed = tokio::time::timeout(Duration::from_secs(20), conn.execute(change)).await;
+                changed.expect("it does not wait").expect("it is changed");
+            }
+            open.push((slot, conn));
+        }
+        for (_, conn) in open {
+            conn.rollback().await.expect("ends");
+        }
     }
 
     async fn people_are_read_again_once_any_server_has_changed_them(world: World) {
