@@ -92,12 +92,10 @@ impl Authenticator {
             (person, _) => {
                 let uptime = self.clock.uptime();
                 self.limit.count(&keys, uptime);
-                let recorded = [AttemptKey::Record(username.to_owned())];
                 if let Some(UserRecord { user, .. }) = person
-                    && self.limit.check(&recorded, uptime).is_ok()
+                    && let Some(unrecorded) = self.limit.record(&user.username, uptime)
                 {
-                    self.limit.count(&recorded, uptime);
-                    self.record_failure(user.username);
+                    self.record_failure(user.username, unrecorded);
                 }
                 Err(WRONG)
             }
@@ -141,11 +139,12 @@ impl Authenticator {
         Ok(known.map(|_| digest))
     }
 
-    /// Records a failed login in the background: an answer that waited for the disk would reveal that the user exists.
-    fn record_failure(&self, username: Username) {
+    /// Records a failed login in the background, after so many that were not recorded: an answer that waited for the disk
+    /// would reveal that the user exists.
+    fn record_failure(&self, username: Username, unrecorded: u64) {
         let store = self.store.clone();
         tokio::spawn(async move {
-            let failed = Change::by_server(Operation::LoginFailed { username });
+            let failed = Change::by_server(Operation::LoginFailed { username, unrecorded });
             if let Err(error) = store.commit(failed).await {
                 tracing::warn!(%error, "a failed login could not be written to the audit log");
             }

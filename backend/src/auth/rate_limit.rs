@@ -2,7 +2,11 @@
 //! others: an account is limited per network, and never as a whole. In a session, every attempt at its person's password
 //! counts. Successful logins, each of which is kept in the log for ever, count against the account.
 
+use std::collections::HashMap;
 use std::time::Duration;
+
+use parking_lot::Mutex;
+use shared::id::Username;
 
 use super::Error;
 use crate::client_address::Network;
@@ -59,6 +63,8 @@ pub(super) struct LoginLimits {
     records: RateLimit,
     strangers: RateLimit,
     returns: RateLimit,
+    /// The failures of people that were not recorded since the last one that was.
+    unrecorded: Mutex<HashMap<Username, u64>>,
 }
 
 impl LoginLimits {
@@ -75,7 +81,18 @@ impl LoginLimits {
             records: RateLimit::new(30, Duration::from_mins(10)),
             strangers: RateLimit::new(300, Duration::from_secs(6)),
             returns: RateLimit::new(50, Duration::from_secs(2)),
+            unrecorded: Mutex::default(),
         }
+    }
+
+    /// Counts a failure of a person. If it may be recorded, returns how many before it were not.
+    pub(super) fn record(&self, person: &Username, uptime: Duration) -> Option<u64> {
+        let mut unrecorded = self.unrecorded.lock();
+        if self.take(&AttemptKey::Record(person.to_string()), uptime).is_ok() {
+            return Some(unrecorded.remove(person).unwrap_or(0));
+        }
+        *unrecorded.entry(person.clone()).or_insert(0) += 1;
+        None
     }
 
     /// Checks that another attempt is allowed. Fails with the longest wait of the keys.
@@ -116,6 +133,18 @@ impl LoginLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recorded_failure_says_how_many_before_it_are_not_in_the_log() {
+        let limit = LoginLimits::new();
+        let now = Duration::from_secs(1000);
+        let record = |name: &str, now| limit.record(&name.parse().unwrap(), now);
+        let recorded: Vec<_> = (0..40).filter_map(|_| record("ana", now)).collect();
+        assert_eq!(recorded, [0; 30]);
+        assert_eq!(record("tom", now), Some(0));
+        assert_eq!(record("ana", now + Duration::from_mins(10)), Some(10));
+        assert_eq!(record("ana", now + Duration::from_mins(20)), Some(0));
+    }
 
     #[test]
     fn the_eleventh_failure_has_to_wait_and_is_then_heard() {

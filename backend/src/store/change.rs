@@ -216,6 +216,8 @@ pub enum Operation {
     LoginFailed {
         /// The name that was tried. Nothing is recorded if no such person exists.
         username: Username,
+        /// The number of failures before this one that were not recorded.
+        unrecorded: u64,
     },
     /// Archives finished runs: records where they are, and removes them from the runs. Returns [`Committed::Done`];
     /// `CommitError::Conflict` if one of them has changed since it was read, or another archive was made meanwhile.

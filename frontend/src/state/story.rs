@@ -277,7 +277,8 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
         EventData::SessionEnded(_) => plain("logged out".to_owned()),
         EventData::LoginFailed(failed) => {
             let name = failed.username.map_or_else(|| "somebody".to_owned(), |name| name.to_string());
-            (format!("refused to log in {name}"), EventTone::Again)
+            let before = failed.unrecorded.map(|count| format!(", after {count} refusals that were not recorded"));
+            (format!("refused to log in {name}{}", before.unwrap_or_default()), EventTone::Again)
         }
         EventData::Unreadable(row) => {
             (format!("recorded an entry that cannot be read: {}", row.reason), EventTone::Stop)

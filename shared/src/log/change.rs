@@ -190,4 +190,7 @@ pub struct LoginFailed {
     pub single_sign_on: Option<SingleSignOn>,
     /// Why single sign-on failed; `None` for other logins.
     pub reason: Option<String>,
+    /// The number of failures of the same person before this one that were too many to record. `None` if all of them are
+    /// in the log.
+    pub unrecorded: Option<u64>,
 }

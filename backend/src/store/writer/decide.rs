@@ -77,7 +77,7 @@ impl Group {
             Operation::LinkAccount { username, account } => self.link_account(by, username, account.as_ref(), moment),
             Operation::EndSession { digest } => self.end_session(by, digest, moment),
             Operation::RevokeToken(id) => self.revoke_token(by, *id, moment),
-            Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),
+            Operation::LoginFailed { username, unrecorded } => Ok(self.login_failed(username, *unrecorded, moment)),
             Operation::ArchiveRuns(archive) => self.archive_runs(archive, moment),
             Operation::EraseUser(username) => self.erase_user(by, username, moment),
             Operation::EraseEntries(new) => self.erase_entries(new, moment),

@@ -134,7 +134,7 @@ impl<'a> Named<'a> {
             Operation::ChangeSecondFactor { username, .. } | Operation::EraseUser(username) => {
                 self.user(username, true);
             }
-            Operation::LoginFailed { username } => self.user(username, false),
+            Operation::LoginFailed { username, .. } => self.user(username, false),
             Operation::ChangePassword(_)
             | Operation::RetractFeedback(_)
             | Operation::AcceptHead { .. }

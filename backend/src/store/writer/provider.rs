@@ -67,6 +67,7 @@ impl Group {
             username: known.as_ref().map(|known| &known.username).or(refused.username.as_ref()).cloned(),
             single_sign_on: Some(account(&refused.account)),
             reason: Some(refused.trouble.as_str().to_owned()),
+            unrecorded: None,
         };
         if refused.is_recorded {
             self.emit(None, &EventData::LoginFailed(failed), moment);

@@ -194,9 +194,10 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    pub fn login_failed(&mut self, name: &Username, moment: Moment) -> Committed {
+    pub fn login_failed(&mut self, name: &Username, unrecorded: u64, moment: Moment) -> Committed {
         if self.users.contains_key(name) {
-            let failed = LoginFailed { username: Some(name.clone()), single_sign_on: None, reason: None };
+            let unrecorded = Some(unrecorded).filter(|count| *count > 0);
+            let failed = LoginFailed { username: Some(name.clone()), single_sign_on: None, reason: None, unrecorded };
             self.emit(None, &EventData::LoginFailed(failed), moment);
         }
         Committed::Done
