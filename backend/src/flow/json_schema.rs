@@ -280,7 +280,7 @@ mod tests {
         // The calls of a turn.
         let call = json!({ "type": "object", "properties": {
             "path": { "type": "string", "pattern": "^[\\w./-]+$" }, "text": { "type": "string" },
-            "tags": { "type": "array", "items": { "anyOf": [{ "type": "string", "pattern": "^\\w+$" }, { "type": "null" }] } },
+            "tags": { "items": { "anyOf": [{ "type": "string", "pattern": "^\\w+$" }, { "type": "null" }] } },
         } });
         all_valid(&call, &json!({ "path": "a/b.txt", "text": "x".repeat(19_000), "tags": ["x", null] }), 64);
     }

@@ -14,7 +14,7 @@ use super::db::{Conn, Sql};
 type People = Arc<BTreeMap<Username, Principal>>;
 
 /// The people of the newest revision that was read. A trigger counts revisions in the transaction that changes people,
-/// whichever server makes it. On PostgreSQL, it counts in one of many counters, so that such transactions do not wait for
+/// whichever server makes it. On PostgreSQL, it uses one of many counters, so that such transactions do not wait for
 /// each other.
 #[derive(Default)]
 pub(super) struct PeopleCache(Mutex<Option<(i64, People)>>);
