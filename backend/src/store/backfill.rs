@@ -1,12 +1,11 @@
 //! Fills in what the migrations cannot: the columns for the queue and the statistics of reviews that an earlier version
-//! stored, who decided them, and the endings of its failed runs.
+//! stored, and the endings of its failed runs.
 
 use shared::run::Ending;
 use uuid::Uuid;
 
 use super::blobs::Blobs;
 use super::db::{Arg, Conn, Db, Sql};
-use super::review_row::{DECIDED, decided_rows};
 use super::runs::RUNS_BY_STATUS;
 use super::{Error, queue, search, statistics, stored_review};
 
@@ -26,10 +25,7 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
         }
     }
     if filled > 0 {
-        tracing::info!(
-            reviews = filled,
-            "added the reviews of an earlier version to the queue, the statistics and the lists of decisions"
-        );
+        tracing::info!(reviews = filled, "added the reviews of an earlier version to the queue and the statistics");
     }
     let mut listed = 0;
     loop {
@@ -92,9 +88,6 @@ async fn some(mut conn: Conn) -> Result<usize, Error> {
             conn.execute(Sql::new(&queue::QUEUE.insert()).values([row]).push(queue::AGAIN)).await?;
         }
     }
-    // One that cannot be read has no decisions here.
-    let decided = found.iter().flat_map(|(_, review)| decided_rows(review)).collect();
-    conn.insert(&DECIDED, decided, " ON CONFLICT DO NOTHING").await?;
     conn.commit().await?;
     Ok(found.len())
 }

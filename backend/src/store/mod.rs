@@ -19,6 +19,7 @@ mod db;
 mod deliveries;
 mod delivery_kind;
 mod driver_error;
+mod earlier_decisions;
 mod erasure;
 mod error;
 mod facets;
@@ -333,6 +334,7 @@ impl Store {
         } else {
             tasks.spawn(watched("checkpoint", checkpoint::run(Arc::clone(&inner)).boxed()));
         }
+        tasks.spawn(watched("list of earlier decisions", earlier_decisions::run(Arc::clone(&inner)).boxed()));
         if options.index_log {
             tasks.spawn(watched("index of the log", log_index::run(Arc::clone(&inner)).boxed()));
         }

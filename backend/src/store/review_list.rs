@@ -4,7 +4,7 @@
 //! a caller sees through a subject, and those that a person decided. The status and the words of a review are checked on
 //! the way if no index has them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use shared::access::{Act, Principal, access};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
@@ -18,6 +18,7 @@ use super::cursor::ListPlace;
 use super::db::{Conn, DatabaseKind, Row, Sql};
 use super::log_index::{ReviewSearch, WordIndex, padded};
 use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
+use super::review_row::deciders;
 use super::stored_review::visible_to;
 use super::visibility::{self, ReviewVisibility, Tagged};
 use super::{Error, queue, search};
@@ -55,11 +56,12 @@ pub(super) async fn page(
         Some(_) => search::along(query.q.as_deref()),
         None => search::of(conn, query.q.as_deref(), indexes).await?,
     };
-    let (places, next) = match &search {
+    let (mut places, next) = match &search {
         Some(ReviewSearch::Among(ids)) if ids.is_empty() => (Vec::new(), None),
         Some(ReviewSearch::Among(ids)) => list.first(conn, Some(ids), place, limit).await?,
-        None if query.status.is_none() || list.is_of_status() => list.first(conn, None, place, limit).await?,
-        // No index has the status or the words of a review, so each review is checked.
+        None if list.is_in_indexes() => list.first(conn, None, place, limit).await?,
+        // No index has the status or the words of a review, so each review is checked. Nor has that of decisions anything
+        // else by which reviews are filtered.
         search => {
             let words = match search {
                 Some(ReviewSearch::Each(words)) => Some(words),
@@ -68,23 +70,38 @@ pub(super) async fn page(
             let status = query.status.map(ReviewStatus::as_str);
             let fits = |row: &Row| {
                 let stands = status.map_or(Ok(true), |status| row.text(1).map(|found| found == status))?;
-                Ok(stands && words.map_or(Ok(true), |words| row.text(2).map(|text| words.are_in(&text)))?)
+                let matches = !list.checks_filter() || row.int(4)? == 1;
+                Ok(matches && stands && words.map_or(Ok(true), |words| row.text(2).map(|text| words.are_in(&text)))?)
             };
-            let text = if words.is_some() { "r.search" } else { "r.status" };
-            let columns = format!("s.id, r.status, {text}, s.at");
+            let text = if words.is_some() { "v.search" } else { "v.status" };
+            let columns = format!("s.id, v.status, {text}, s.at");
             let page = |place, limit| list.page(&columns, None, place, limit);
             let place_of = |row: &Row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(3)? });
             search::each(conn, fits, limit, place, page, place_of).await?
         }
     };
+    // A row of an earlier decision may be left; see `is_decision`.
+    let mut listed_at: HashMap<Uuid, i64> = HashMap::new();
+    places.retain(|(id, place)| *listed_at.entry(*id).or_insert(place.at) == place.at);
     let see = |mut reviews: Vec<Review>| {
-        if query.decided_by.is_some() {
-            reviews.retain(|review| access(viewer, Act::SeeReview(review)).is_allowed());
+        if let Some(by) = &query.decided_by {
+            let by = by.username(&viewer.username);
+            reviews.retain(|review| {
+                is_decision(review, by, listed_at.get(&review.id.0))
+                    && access(viewer, Act::SeeReview(review)).is_allowed()
+            });
         }
         visible_to(reviews, viewer)
     };
     let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
     Ok(Page { items, next_cursor: next.map(ListPlace::encode) })
+}
+
+/// Whether a person decided a review, and did so last at this time. A server of an earlier version, running at the same
+/// time as this one, leaves the row of a vote that is replaced.
+fn is_decision(review: &Review, by: &Username, at: Option<&i64>) -> bool {
+    // An unreadable review does not show who decided it.
+    review.unreadable || deciders(review).iter().any(|(name, last)| name == by && Some(last) == at)
 }
 
 /// The index along which a part of a list is read, newest first.
@@ -224,9 +241,20 @@ struct NewestList<'a> {
 }
 
 impl NewestList<'_> {
-    /// Whether each part has only reviews with the requested status.
-    fn is_of_status(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part.index, Index::Undecided(_)))
+    /// Whether the indexes leave only reviews that match, or leave those that do not to the statement.
+    fn is_in_indexes(&self) -> bool {
+        let Self { query, parts, .. } = self;
+        if self.checks_filter() {
+            let ReviewQuery { decided_by, order, limit, cursor, .. } = (*query).clone();
+            return **query == ReviewQuery { decided_by, order, limit, cursor, ..ReviewQuery::default() };
+        }
+        query.status.is_none() || parts.iter().all(|part| matches!(part.index, Index::Undecided(_)))
+    }
+
+    /// Whether the conditions of the query are checked for each review, a limited number per page. A person may have
+    /// decided very many, of which few match.
+    fn checks_filter(&self) -> bool {
+        self.query.decided_by.is_some()
     }
 
     /// Returns the first reviews after a place, and the place of the next page if there are more.
@@ -242,20 +270,24 @@ impl NewestList<'_> {
     }
 
     /// Selects the newest of each part, then the newest of all of these, after a place. Reviews that are not in the
-    /// list are never scanned. `columns` are of the reviews `r` and their places `s`; `among` limits the list to these
-    /// reviews.
+    /// list are never scanned. `columns` are of the reviews `v` and their places `s`; if the conditions of the query are
+    /// checked for each review, the next column is whether it has them. `among` limits the list to these reviews.
     fn page(&self, columns: &str, among: Option<&[Uuid]>, place: Option<ListPlace>, limit: u32) -> Sql {
         let mut sql = Sql::new("");
         if let Some(among) = among {
             let rows = padded(among).into_iter().map(|id| vec![id.into()]);
             sql = sql.push("WITH found (id) AS (SELECT DISTINCT column1 FROM (").values(rows).push(") AS k) ");
         }
-        sql = sql.push("SELECT ").push(columns).push(" FROM (");
+        sql = sql.push("SELECT ").push(columns);
+        if self.checks_filter() {
+            sql = self.filter(sql.push(", CAST(CASE WHEN true")).push(" THEN 1 ELSE 0 END AS BIGINT)");
+        }
+        sql = sql.push(" FROM (");
         for (number, part) in self.parts.iter().enumerate() {
             sql = sql.push(if number > 0 { " UNION " } else { "" });
             sql = self.part(sql, part, among.is_some(), place, limit).push(" AS p");
         }
-        sql.push(") AS s CROSS JOIN reviews r WHERE r.id = s.id ORDER BY s.at DESC, s.id DESC LIMIT ").bind(limit)
+        sql.push(") AS s CROSS JOIN reviews v WHERE v.id = s.id ORDER BY s.at DESC, s.id DESC LIMIT ").bind(limit)
     }
 
     fn part(&self, sql: Sql, part: &IndexRange, among: bool, place: Option<ListPlace>, limit: u32) -> Sql {
@@ -279,11 +311,44 @@ impl NewestList<'_> {
             sql = found_under(sql.push(" AND (NOT "), [visibility::VOTES.to_owned()]);
             sql = found_under(sql.push(" OR "), [visibility::voter_subject(name)]).push(")");
         }
-        sql = filter(sql, self.query, self.viewer, self.now);
+        if !self.checks_filter() {
+            sql = self.filter(sql);
+        }
         if let Some(place) = place {
             sql = place.condition(sql, at, id);
         }
         sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit).push(")")
+    }
+
+    /// Adds the conditions of the query on review `v`, except for the status.
+    fn filter(&self, mut sql: Sql) -> Sql {
+        let Self { query, viewer, now, .. } = self;
+        if let Some(kind) = query.kind {
+            sql = sql.push(" AND v.kind = ").bind(kind.as_str());
+        }
+        if let Some(severity) = query.severity {
+            sql = sql.push(" AND v.severity = ").bind(severity.as_str());
+        }
+        if let Some(run) = query.run {
+            sql = sql.push(" AND v.run_id = ").bind(run.0);
+        }
+        if let Some(flow) = &query.flow {
+            sql = sql.push(" AND v.flow = ").bind(flow.as_str());
+        }
+        if query.requested_by.is_some() {
+            sql = sql.push(" AND v.requested_by = ").bind(viewer.username.as_str());
+        }
+        if let Some(role) = &query.role {
+            let subjects = [visibility::role_subject(role), visibility::tagged_subject(role)];
+            sql = found_under(sql.push(" AND "), subjects);
+        }
+        if let Some(tag) = &query.tag {
+            sql = found_under(sql.push(" AND "), [visibility::needs_subject(tag)]);
+        }
+        if let Some(irreversible) = query.irreversible {
+            sql = sql.push(" AND v.irreversible = ").bind(irreversible);
+        }
+        queue::columns_fit(sql, query, *now)
     }
 }
 
@@ -295,32 +360,26 @@ fn found_under(sql: Sql, subjects: impl IntoIterator<Item = String>) -> Sql {
         .push("))")
 }
 
-/// Adds the conditions of a query on review `v`, except for the status.
-fn filter(mut sql: Sql, query: &ReviewQuery, viewer: &Principal, now: Timestamp) -> Sql {
-    if let Some(kind) = query.kind {
-        sql = sql.push(" AND v.kind = ").bind(kind.as_str());
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_statement_looks_for_the_few_that_match_among_all_that_a_person_decided() {
+        let viewer = Principal::new("ana".parse().unwrap(), BTreeSet::new());
+        for (query, is_in_indexes) in [
+            (json!({ "decided_by": "me", "limit": 2 }), true),
+            (json!({ "decided_by": "me", "flow": "ask" }), false),
+            (json!({ "decided_by": "me", "severity": "low" }), false),
+            (json!({ "decided_by": "me", "tag": "legal" }), false),
+            (json!({ "flow": "ask" }), true),
+        ] {
+            let query: ReviewQuery = serde_json::from_value(query).unwrap();
+            let (parts, now) = (vec![decided(&viewer.username, &viewer)], Timestamp(0));
+            let list = NewestList { parts, query: &query, viewer: &viewer, now, database: DatabaseKind::Sqlite };
+            assert_eq!(list.is_in_indexes(), is_in_indexes, "{query:?}");
+        }
     }
-    if let Some(severity) = query.severity {
-        sql = sql.push(" AND v.severity = ").bind(severity.as_str());
-    }
-    if let Some(run) = query.run {
-        sql = sql.push(" AND v.run_id = ").bind(run.0);
-    }
-    if let Some(flow) = &query.flow {
-        sql = sql.push(" AND v.flow = ").bind(flow.as_str());
-    }
-    if query.requested_by.is_some() {
-        sql = sql.push(" AND v.requested_by = ").bind(viewer.username.as_str());
-    }
-    if let Some(role) = &query.role {
-        let subjects = [visibility::role_subject(role), visibility::tagged_subject(role)];
-        sql = found_under(sql.push(" AND "), subjects);
-    }
-    if let Some(tag) = &query.tag {
-        sql = found_under(sql.push(" AND "), [visibility::needs_subject(tag)]);
-    }
-    if let Some(irreversible) = query.irreversible {
-        sql = sql.push(" AND v.irreversible = ").bind(irreversible);
-    }
-    queue::columns_fit(sql, query, now)
 }

@@ -9,16 +9,19 @@ use shared::api::ReviewQuery;
 use shared::id::ReviewId;
 use shared::person_filter::PersonFilter;
 use shared::review::ReviewStatus;
+use uuid::Uuid;
 
 use super::support::{World, decide, decided, on_both, person};
 use super::votes::committee;
 use crate::store::Store;
 use crate::store::db::Sql;
+use crate::store::earlier_decisions::Listed;
 
 on_both! {
     what_a_person_decided_is_listed_by_the_time_of_the_decision,
     a_vote_is_listed_once_and_shown_to_others_when_the_review_is_over,
     what_an_earlier_version_stored_is_listed_too,
+    what_an_older_server_left_is_in_no_list,
 }
 
 fn viewer(name: &str, role: &str) -> Principal {
@@ -67,6 +70,10 @@ async fn what_a_person_decided_is_listed_by_the_time_of_the_decision(world: Worl
         assert_eq!(listed(&world.store, &ana, &with("!?"), limit).await, []);
         let over = ReviewQuery { status: Some(ReviewStatus::Resolved), ..decided_by("me") };
         assert_eq!(listed(&world.store, &ana, &over, limit).await, ids(&[3, 0, 2]));
+        for (flow, expected) in [("ask", &[3, 0, 2][..]), ("other", &[])] {
+            let of_flow = ReviewQuery { flow: Some(flow.to_owned()), ..decided_by("me") };
+            assert_eq!(listed(&world.store, &ana, &of_flow, limit).await, ids(expected));
+        }
     }
     let pending = ReviewQuery { status: Some(ReviewStatus::Pending), ..decided_by("me") };
     assert_eq!(listed(&world.store, &ana, &pending, 50).await, []);
@@ -90,14 +97,39 @@ async fn a_vote_is_listed_once_and_shown_to_others_when_the_review_is_over(world
 }
 
 async fn what_an_earlier_version_stored_is_listed_too(world: World) {
-    let review = world.launched_review("hello").await;
-    decide_at(&world, &review, "ana", "no").await;
-    for sql in ["DELETE FROM decided_reviews", "UPDATE reviews SET severity_rank = NULL"] {
-        assert_eq!(world.database.execute(sql).await.expect("runs"), 1);
+    let mut ids = Vec::new();
+    for text in ["one", "two", "three"] {
+        let review = world.launched_review(text).await;
+        decide_at(&world, &review, "ana", "no").await;
+        ids.insert(0, review.id);
     }
+    let mut mine = None;
+    let step = async |mine: &mut Option<Uuid>| world.store.list_earlier_decisions(mine, 2).await.expect("lists");
+    assert_eq!(step(&mut mine).await, Listed::All, "this version stored all of them");
+    assert_eq!(world.database.execute("DELETE FROM decided_reviews").await.expect("runs"), 3);
+    let sql = Sql::new("INSERT INTO unlisted_decisions (one, after_id, last_id) VALUES (1, ").bind(Uuid::nil());
+    world.store.inner.db.execute(sql.push(", ").bind(Uuid::max()).push(")")).await.expect("writes");
     let ana = viewer("ana", "reviewer");
     assert_eq!(listed(&world.store, &ana, &decided_by("me"), 50).await, []);
-    let again = world.another().await;
-    assert_eq!(listed(&again, &ana, &decided_by("me"), 50).await, [review.id]);
-    again.close().await;
+    assert_eq!(step(&mut mine).await, Listed::Some);
+    assert_eq!(step(&mut Some(Uuid::nil())).await, Listed::Elsewhere, "another server has continued");
+    assert_eq!(listed(&world.store, &ana, &decided_by("me"), 50).await.len(), 2);
+    assert_eq!(step(&mut mine).await, Listed::Some);
+    assert_eq!(step(&mut mine).await, Listed::All);
+    assert_eq!(listed(&world.store, &ana, &decided_by("me"), 50).await, ids);
+}
+
+async fn what_an_older_server_left_is_in_no_list(world: World) {
+    let review = world.launched_review("hello").await;
+    decide_at(&world, &review, "ana", "no").await;
+    // A vote that was replaced, and one of a person who has not decided the review.
+    for left in ["username, decided_at - 1", "'tom', decided_at"] {
+        let sql =
+            format!("INSERT INTO decided_reviews SELECT {left}, review_id FROM decided_reviews WHERE username = 'ana'");
+        assert!(world.database.execute(&sql).await.expect("runs") > 0);
+    }
+    for limit in [1, 50] {
+        assert_eq!(listed(&world.store, &viewer("ana", "reviewer"), &decided_by("me"), limit).await, [review.id]);
+        assert_eq!(listed(&world.store, &viewer("tom", "reviewer"), &decided_by("me"), limit).await, []);
+    }
 }
