@@ -90,6 +90,7 @@ async fn export(caller: Caller, request: Request) -> Result<Response> {
     };
     let mut query: AuditQuery = fit_params(pairs)?;
     check(&query)?;
+    check_archived(&caller, &query).await?;
     query.limit = Some(MAX_LIMIT);
     let export = Export::begin(caller.state.store.clone(), format, query).await.map_err(not_begun)?;
     let pages = export.pages().inspect_err(|error| tracing::warn!(%error, "an export of the audit log was aborted"));

@@ -116,6 +116,8 @@ async fn a_link_to_an_archived_review_says_where_its_run_is() {
         (&admin, format!("/api/v1/reviews/{review}")),
         (&admin, format!("/api/v1/audit?review={review}")),
         (&admin, format!("/api/v1/audit?run={run}")),
+        (&admin, format!("/api/v1/audit/export?run={run}")),
+        (&admin, format!("/api/v1/audit/export?format=jsonl&review={review}")),
         (&admin, format!("/api/v1/audit/search?q=ocean&review={review}")),
     ] {
         let gone = client.get(&path).await.expect(410);
