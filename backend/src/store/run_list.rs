@@ -52,8 +52,8 @@ enum Index {
     All,
 }
 
-/// A list of the runs that match a query and that its viewer may see.
-struct List<'a> {
+/// A list of the runs that match a query, apart from its words, and that its viewer may see.
+pub(super) struct List<'a> {
     query: &'a RunQuery,
     viewer: &'a Principal,
     visible: VisibleRuns<'a>,
@@ -73,12 +73,8 @@ impl Store {
 pub(super) async fn page(conn: &mut Conn, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let place = ListPlace::of(query.cursor.as_deref())?;
-    let list = List { query, viewer, visible: visible(conn, viewer).await? };
-    let (places, next) = match &list.visible {
-        VisibleRuns::All if list.has_one_condition() => conn.first_places(list.all(place, limit + 1), limit).await?,
-        VisibleRuns::Few(own, ids) => conn.first_places(list.few(*own, ids, place, limit + 1), limit).await?,
-        VisibleRuns::All | VisibleRuns::Many(_) => list.along(conn, place, limit).await?,
-    };
+    let list = List::of(conn, viewer, query).await?;
+    let (places, next) = list.first(conn, place, limit).await?;
     let ids: Vec<_> = places.into_iter().map(|place| place.id).collect();
     Ok(Page { items: conn.summaries(&ids).await?, next_cursor: next.map(ListPlace::encode) })
 }
@@ -107,7 +103,12 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
     Ok(if rows.len() > FEW { VisibleRuns::Many(own) } else { VisibleRuns::Few(own, runs.into_iter().collect()) })
 }
 
-impl List<'_> {
+impl<'a> List<'a> {
+    /// Prepares the list.
+    pub async fn of(conn: &mut Conn, viewer: &'a Principal, query: &'a RunQuery) -> Result<Self, Error> {
+        Ok(Self { query, viewer, visible: visible(conn, viewer).await? })
+    }
+
     /// The word under which the requested runs are listed by status: their ending, since it implies the status, or the
     /// status.
     fn word(&self) -> Option<&'static str> {
@@ -132,6 +133,27 @@ impl List<'_> {
             Index::Person => self.query.flow.is_none() && self.word().is_none(),
             Index::Flow | Index::All => self.word().is_none(),
             Index::Status(_) => true,
+        }
+    }
+
+    /// Whether the list has so few runs that each can be read: those of a viewer who sees few, or those that are listed
+    /// under a status or an ending.
+    pub fn is_short(&self) -> bool {
+        let is_listed = self.word().is_some_and(|word| word != RunStatus::Completed.as_str());
+        is_listed || matches!(self.visible, VisibleRuns::Few(..))
+    }
+
+    /// Finds the first matching runs after a place, and the place at which to continue, if there may be more.
+    pub async fn first(
+        &self,
+        conn: &mut Conn,
+        place: Option<ListPlace>,
+        limit: u32,
+    ) -> Result<(Vec<ListPlace>, Option<ListPlace>), Error> {
+        match &self.visible {
+            VisibleRuns::All if self.has_one_condition() => conn.first_places(self.all(place, limit + 1), limit).await,
+            VisibleRuns::Few(own, ids) => conn.first_places(self.few(*own, ids, place, limit + 1), limit).await,
+            VisibleRuns::All | VisibleRuns::Many(_) => self.along(conn, place, limit).await,
         }
     }
 
