@@ -1,18 +1,21 @@
 //! Runs by id: those that are shown, and, while the list of runs is open, all runs in the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shared::id::RunId;
 use shared::protocol::ServerMessage;
 use shared::run::RunSummary;
 
-/// The largest number of runs in memory; the oldest are dropped. (Ids begin with the time.)
-const KEPT: usize = 5000;
+/// The largest number of runs in memory besides those that the list has loaded; the oldest are dropped. (Ids begin with the
+/// time.)
+const KEPT: usize = if cfg!(test) { 3 } else { 5000 };
 
 /// Runs by id. Summaries with an older or equal revision are ignored.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Runs {
     known: BTreeMap<RunId, RunSummary>,
+    /// The runs that the list has loaded with its current filter. They may be older than all others, and are kept.
+    loaded: BTreeSet<RunId>,
     /// Whether the list of runs is shown.
     listed: bool,
     /// The runs of the reviews that are shown, and by how many components.
@@ -34,6 +37,23 @@ impl Runs {
     /// loads older ones.
     pub fn list(&mut self, listed: bool) {
         self.listed = listed;
+        if !listed {
+            self.unload();
+        }
+    }
+
+    /// Adds a summary that the list has loaded. It is kept until [`Self::unload`], unless the list has been left meanwhile.
+    pub fn put_loaded(&mut self, run: RunSummary) {
+        if self.listed {
+            self.loaded.insert(run.id);
+        }
+        self.put(run);
+    }
+
+    /// Ends the list that was loaded: its filter has changed, or it has been left.
+    pub fn unload(&mut self) {
+        self.loaded.clear();
+        self.drop_oldest();
     }
 
     /// Follows the run of a review that is shown: it is added too when it appears in the log.
@@ -63,12 +83,18 @@ impl Runs {
     }
 
     /// Adds a summary, unless the known one is as new.
-    pub fn put(&mut self, run: RunSummary) {
+    fn put(&mut self, run: RunSummary) {
         if self.known.get(&run.id).is_none_or(|known| known.revision < run.revision) {
             self.known.insert(run.id, run);
-            if self.known.len() > KEPT {
-                self.known.pop_first();
-            }
+            self.drop_oldest();
+        }
+    }
+
+    /// Drops the oldest runs that the list has not loaded, down to the limit.
+    fn drop_oldest(&mut self) {
+        while self.known.len() > KEPT + self.loaded.len() {
+            let Some(oldest) = self.known.keys().find(|id| !self.loaded.contains(id)).copied() else { return };
+            self.known.remove(&oldest);
         }
     }
 
@@ -119,5 +145,18 @@ mod tests {
         runs.unfollow(two);
         runs.apply(&second);
         assert_eq!(runs.get(two), None, "until it is left");
+    }
+    #[test]
+    fn the_list_keeps_what_it_has_loaded_however_many_runs_start() {
+        let mut runs = Runs::default();
+        runs.list(true);
+        let (oldest, message) = started(1);
+        let ServerMessage::Entry(entry) = message else { panic!("an entry") };
+        runs.put_loaded(entry.event.run().unwrap());
+        (2..20).for_each(|number| runs.apply(&started(number).1));
+        assert!(runs.get(oldest).is_some());
+        assert_eq!(runs.all().count(), KEPT + 1);
+        runs.unload();
+        assert_eq!((runs.get(oldest), runs.all().count()), (None, KEPT));
     }
 }

@@ -25,6 +25,7 @@ use crate::components::time::{Ago, begin_of_day};
 use crate::state::ending::Ending;
 use crate::state::filter::read;
 use crate::state::run_filter::{RunFilter, takes};
+use crate::state::runs::Runs;
 use crate::state::sentences::sentence;
 use crate::state::words;
 
@@ -51,9 +52,16 @@ pub fn RunsPage() -> impl IntoView {
     let fetch = move |asked: RunQuery, cursor: Option<String>| async move {
         let page = api.runs(&RunQuery { cursor, ..asked }).await?;
         let items = page.items.iter().map(|run| (run.created_at, run.id)).collect();
-        live.runs.update(|runs| page.items.into_iter().for_each(|run| runs.put(run)));
+        live.runs.update(|runs| page.items.into_iter().for_each(|run| runs.put_loaded(run)));
         Ok(Page { items, next_cursor: page.next_cursor })
     };
+    // Before the response to the new filter arrives.
+    Effect::new(move |before: Option<()>| {
+        asked.track();
+        if before.is_some() {
+            live.runs.update_untracked(Runs::unload);
+        }
+    });
     let pages = use_pages(asked, fetch, |(created_at, _): &(Timestamp, RunId)| *created_at);
     live.on_renewal(move || pages.again());
 
