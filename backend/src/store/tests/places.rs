@@ -326,6 +326,10 @@ async fn what_an_earlier_version_wrote_has_its_places() {
         ("SELECT tags FROM reviews WHERE id = x'02'", Some("[\"legal\"]")),
         ("SELECT tags FROM reviews WHERE id = x'01'", None),
         ("SELECT group_concat(severity_rank, ' ') FROM reviews", Some("3 3 3")),
+        (
+            "SELECT hex(after_id) || ' ' || hex(last_id) FROM unlisted_decisions",
+            Some("00000000000000000000000000000000 03"),
+        ),
     ] {
         assert_eq!(text(sql).as_deref(), expected, "{sql}");
     }
