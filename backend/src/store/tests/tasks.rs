@@ -354,6 +354,8 @@ async fn a_call_that_is_made_and_ended_in_one_commit_leaves_nothing_in_the_run(w
         "nodes": { "send": { "tool": "send", "arguments": {} } },
     });
     save(&world, &flow).await;
+    // Otherwise the launches would wait for it, but not what cancels the runs.
+    world.store.compiled("call", 1).await.expect("reads").expect("it is there");
     // Changes that arrive while the writer is busy are written as one group.
     let mut busy = Vec::new();
     let runs: Vec<_> = (0..20).map(|_| new_run()).collect();
