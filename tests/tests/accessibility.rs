@@ -92,7 +92,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
     add("run-waiting", format!("/runs/{}", of("release-notes")), "Publish release notes");
     add("run-over", format!("/runs/{}", of("question")), "Ask before writing");
     for (name, path, text) in [
-        ("decided", "/decided", "Decided by me"),
+        ("decided-by-me", "/decided", "Decided by me"),
         ("runs", "/runs", "Publish release notes"),
         ("flows", "/flows", "Publish release notes"),
         ("launch", "/flows/article", "Start"),
