@@ -28,13 +28,17 @@ pub async fn on_sqlite(options: &Options) -> Result<Row> {
     Ok(at_least("cycles_sqlite", median(rounds), "cycles/s", 2_000.0))
 }
 
-/// Measures cycles per second on PostgreSQL, and their share of what pgbench reaches with the same statements.
+/// Measures cycles per second on PostgreSQL, and their share of what pgbench reaches with the same statements, rows and
+/// groups.
 pub async fn on_postgres(options: &Options, admin: &str) -> Result<[Row; 2]> {
     let mut data = Data::new(Some(admin)).await?;
     let servers = [Server::start(&options.binary, &mut data).await?];
     let length = Duration::from_secs(options.seconds);
     round_of_cycles(&servers, length).await?;
-    let mut rival = Pgbench::beside(admin, data.database().context("no database")?).await?;
+    // The rival sends what the server has stored of a waiting run, and of the completed ones.
+    launch(&mut servers[0].connect().await?).await?;
+    let database = data.database().context("no database")?;
+    let mut rival = Pgbench::beside(admin, database).await?;
     rival.round(length).await?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
@@ -42,7 +46,9 @@ pub async fn on_postgres(options: &Options, admin: &str) -> Result<[Row; 2]> {
         theirs.push(rival.round(length).await?);
     }
     drop(servers);
-    forget(admin, [data.database(), Some(rival.database())]).await?;
+    let checked = rival.check_writes(database).await;
+    forget(admin, [Some(database), Some(rival.database())]).await?;
+    checked?;
     let (ours, theirs) = (median(ours), median(theirs));
     Ok([
         at_least("cycles_postgres", ours, "cycles/s", 1_000.0),
