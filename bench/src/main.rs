@@ -92,7 +92,7 @@ async fn main() -> anyhow::Result<()> {
         report.add_all(hostile_text::laid_out(&options).await?);
     }
     if wanted("cycles_sqlite") {
-        report.add(cycles::on_sqlite(&options).await?);
+        report.add_all(cycles::on_sqlite(&options).await?);
     }
     if wanted("agent_turn_sqlite") {
         report.add(agent_turn::of_two_gated_calls(&options, "sqlite", None).await?);
