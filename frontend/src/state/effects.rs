@@ -69,11 +69,11 @@ pub fn note_label(review: &Review, beside: bool) -> String {
         Hearer::Actions if review.actions.iter().any(action_words::is_told) => {
             "Add a note for the agent, or give a reason"
         }
-        Hearer::Actions => "Add a note for the record, or give a reason",
+        Hearer::Actions => "Add a note for the record, or a reason",
         Hearer::Agent => "Add a note for the agent",
         Hearer::Step => "Add a note that goes with the answer",
         // A permission prompt of a coding agent has no place for a note beside an approval.
-        Hearer::Caller if !review.actions.is_empty() => "Add a note for the record, or give a reason",
+        Hearer::Caller if !review.actions.is_empty() => "Add a note for the record, or a reason",
         Hearer::Caller => return format!("Add a note for {}", review.requested_by),
         Hearer::Run if review.free_text && no_correction(review).is_none() => "Ask for a change, or add a note",
         Hearer::Run | Hearer::TakenOver | Hearer::Nobody => "Add a note for the record",
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(label("checkpoint", PROGRAM, json!({ "run_id": null })), "Add a note for mia");
         let mut prompt = calls(1, 1);
         (prompt.asked_by, prompt.run_id) = (PROGRAM, None);
-        assert_eq!(note_label(&prompt, false), "Add a note for the record, or give a reason");
+        assert_eq!(note_label(&prompt, false), "Add a note for the record, or a reason");
         let taken = json!({ "on_timeout": null });
         assert_eq!(label("edit", None, taken), "Add a note for the record");
         assert_eq!(label("handoff", AGENT, json!({})), "Add a note for the record");
