@@ -42,7 +42,7 @@ impl Shape {
         Ok(Self {
             tables: texts(
                 "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name IN \
-                 ('runs', 'runs_by_status', 'reviews', 'queue', 'review_audience', 'decided_reviews', 'steps', 'log')",
+                 ('runs', 'runs_by_status', 'reviews', 'queue', 'review_audience', 'steps', 'log')",
             )?,
             group: number(
                 "SELECT CAST(ROUND(AVG(n)) AS INTEGER) FROM (SELECT COUNT(*) AS n FROM log GROUP BY commit_id)",
@@ -175,11 +175,6 @@ impl Loop {
             self.run(sql, params![at, id])?;
         }
         self.audience(runs, &self.shape.decided)?;
-        let now = SystemClock.now().0;
-        for Launched { id, .. } in runs {
-            let sql = "INSERT INTO decided_reviews (username, decided_at, review_id) VALUES ('admin', ?, ?)";
-            self.run(sql, params![now, id])?;
-        }
         for Launched { run, .. } in runs.iter().filter(|_| *steps > 0) {
             self.run("UPDATE steps SET body = ? WHERE run_id = ?", params![step, run])?;
         }

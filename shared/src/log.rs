@@ -10,8 +10,11 @@ mod occasion;
 mod record;
 mod rights;
 
+use std::collections::BTreeSet;
+
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
@@ -162,6 +165,14 @@ struct EndOfReview {
     decisions: Vec<TimeOfDecision>,
 }
 
+/// The members of a decision that say who made it.
+#[derive(Deserialize)]
+struct Decider {
+    by: Username,
+    at: Timestamp,
+    grant: Option<IgnoredAny>,
+}
+
 #[derive(Deserialize)]
 struct TimeOfDecision {
     at: Timestamp,
@@ -272,6 +283,15 @@ impl Event {
     /// Returns the acts on a review that the event records, from its parsed data.
     pub fn acts_of(&self, data: &EventData) -> ReviewActs {
         ReviewActs::of(data, self.actor.as_ref(), self.at)
+    }
+
+    /// Returns who decided or voted with this event. Secret votes name no actor, but the review has them. What a
+    /// remembered approval decided is left out: its giver decided an earlier review.
+    pub fn deciders(&self) -> BTreeSet<Username> {
+        let decisions = self.data.get("review").and_then(|review| review.get("decisions")).and_then(Value::as_array);
+        let decisions = decisions.filter(|_| matches!(self.kind, EntryKind::ReviewUpdated | EntryKind::ReviewResolved));
+        let read = decisions.into_iter().flatten().filter_map(|decision| Decider::deserialize(decision).ok());
+        read.filter(|decider| decider.at == self.at && decider.grant.is_none()).map(|decider| decider.by).collect()
     }
 
     /// Returns the review in the data; `None` if there is none, or if it cannot be read.

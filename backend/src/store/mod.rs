@@ -16,10 +16,10 @@ mod consumer;
 pub(crate) mod cursor;
 mod database_clock;
 mod db;
+mod decided_list;
 mod deliveries;
 mod delivery_kind;
 mod driver_error;
-mod earlier_decisions;
 mod erasure;
 mod error;
 mod facets;
@@ -334,7 +334,6 @@ impl Store {
         } else {
             tasks.spawn(watched("checkpoint", checkpoint::run(Arc::clone(&inner)).boxed()));
         }
-        tasks.spawn(watched("list of earlier decisions", earlier_decisions::run(Arc::clone(&inner)).boxed()));
         if options.index_log {
             tasks.spawn(watched("index of the log", log_index::run(Arc::clone(&inner)).boxed()));
         }

@@ -17,7 +17,7 @@ use super::archives::ARCHIVED_REVIEWS;
 use super::blobs::Blobs;
 use super::cursor::LogPlace;
 use super::db::{Arg, Conn, Sql};
-use super::review_row::{AUDIENCE, DECIDED, REVIEWS, UNDECIDED, audience_rows, decided_rows, undecided_row};
+use super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, audience_rows, undecided_row};
 use super::{Error, Store, grants, stored_review};
 
 /// A finished run that is no longer needed.
@@ -250,9 +250,7 @@ async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u6
     let ids: Vec<Uuid> = found.iter().map(|(_, review)| review.id.0).collect();
     let kept = found.iter().map(|(run, review)| vec![Arg::from(review.id.0), Arg::from(run.0)]).collect();
     conn.insert(&ARCHIVED_REVIEWS, kept, " ON CONFLICT DO NOTHING").await?;
-    let decided = found.iter().flat_map(|(_, review)| decided_rows(review)).collect();
     let mut removed = conn.delete_rows(&AUDIENCE, audience).await?;
-    removed += conn.delete_rows(&DECIDED, decided).await?;
     removed += conn.delete_rows(&UNDECIDED, undecided).await?;
     removed += conn.delete_rows(&REVIEWS, ids.iter().map(|id| vec![Arg::from(*id)]).collect()).await?;
     conn.forget_review_words(&ids).await?;

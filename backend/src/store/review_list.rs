@@ -1,12 +1,12 @@
-//! Lists of reviews, newest first, pending or not; those that a person decided, newest decision first.
+//! Lists of reviews, newest first, pending or not.
 //!
-//! Each part of a list is read along an index in its order: all reviews, those that ended without a decision, those that
-//! a caller sees through a subject, and those that a person decided. The status and the words of a review are checked on
-//! the way if no index has them.
+//! Each part of a list is read along an index in its order: all reviews, those that ended without a decision, and those
+//! that a caller sees through a subject. The status and the words of a review are checked on the way if no index has
+//! them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use shared::access::{Act, Principal, access};
+use shared::access::Principal;
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
 use shared::id::Username;
 use shared::inbox::Assigned;
@@ -18,7 +18,6 @@ use super::cursor::ListPlace;
 use super::db::{Conn, DatabaseKind, Row, Sql};
 use super::log_index::{ReviewSearch, WordIndex, padded};
 use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
-use super::review_row::deciders;
 use super::stored_review::visible_to;
 use super::visibility::{self, ReviewVisibility, Tagged};
 use super::{Error, queue, search};
@@ -34,8 +33,6 @@ pub(super) async fn page(
     let asked = visibility::asked_subjects(viewer);
     let parts = if query.requested_by.is_some() && asked.is_empty() {
         Vec::new()
-    } else if let Some(by) = &query.decided_by {
-        vec![decided(by.username(&viewer.username), viewer)]
     } else if query.assigned == Some(Assigned::Me) {
         mine_by_subject(viewer)
     } else if query.requested_by.is_some() {
@@ -52,16 +49,12 @@ pub(super) async fn page(
     let place = ListPlace::of(query.cursor.as_deref())?;
     let list = NewestList { parts, query, viewer, now, database: conn.kind() };
     let indexes = if query.status.is_some() { &[WordIndex::Past][..] } else { &WordIndex::ALL };
-    let search = match &query.decided_by {
-        Some(_) => search::along(query.q.as_deref()),
-        None => search::of(conn, query.q.as_deref(), indexes).await?,
-    };
-    let (mut places, next) = match &search {
+    let search = search::of(conn, query.q.as_deref(), indexes).await?;
+    let (places, next) = match &search {
         Some(ReviewSearch::Among(ids)) if ids.is_empty() => (Vec::new(), None),
         Some(ReviewSearch::Among(ids)) => list.first(conn, Some(ids), place, limit).await?,
         None if list.is_in_indexes() => list.first(conn, None, place, limit).await?,
-        // No index has the status or the words of a review, so each review is checked. Nor has that of decisions anything
-        // else by which reviews are filtered.
+        // No index has the status or the words of a review, so each review is checked.
         search => {
             let words = match search {
                 Some(ReviewSearch::Each(words)) => Some(words),
@@ -70,8 +63,7 @@ pub(super) async fn page(
             let status = query.status.map(ReviewStatus::as_str);
             let fits = |row: &Row| {
                 let stands = status.map_or(Ok(true), |status| row.text(1).map(|found| found == status))?;
-                let matches = !list.checks_filter() || row.int(4)? == 1;
-                Ok(matches && stands && words.map_or(Ok(true), |words| row.text(2).map(|text| words.are_in(&text)))?)
+                Ok(stands && words.map_or(Ok(true), |words| row.text(2).map(|text| words.are_in(&text)))?)
             };
             let text = if words.is_some() { "v.search" } else { "v.status" };
             let columns = format!("s.id, v.status, {text}, s.at");
@@ -80,28 +72,9 @@ pub(super) async fn page(
             search::each(conn, fits, limit, place, page, place_of).await?
         }
     };
-    // A row of an earlier decision may be left; see `is_decision`.
-    let mut listed_at: HashMap<Uuid, i64> = HashMap::new();
-    places.retain(|(id, place)| *listed_at.entry(*id).or_insert(place.at) == place.at);
-    let see = |mut reviews: Vec<Review>| {
-        if let Some(by) = &query.decided_by {
-            let by = by.username(&viewer.username);
-            reviews.retain(|review| {
-                is_decision(review, by, listed_at.get(&review.id.0))
-                    && access(viewer, Act::SeeReview(review)).is_allowed()
-            });
-        }
-        visible_to(reviews, viewer)
-    };
+    let see = |reviews: Vec<Review>| visible_to(reviews, viewer);
     let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
     Ok(Page { items, next_cursor: next.map(ListPlace::encode) })
-}
-
-/// Whether a person decided a review, and did so last at this time. A server of an earlier version, running at the same
-/// time as this one, leaves the row of a vote that is replaced.
-fn is_decision(review: &Review, by: &Username, at: Option<&i64>) -> bool {
-    // An unreadable review does not show who decided it.
-    review.unreadable || deciders(review).iter().any(|(name, last)| name == by && Some(last) == at)
 }
 
 /// The index along which a part of a list is read, newest first.
@@ -112,22 +85,15 @@ enum Index {
     Undecided(ReviewStatus),
     /// The reviews that a caller sees through this subject.
     Audience(String),
-    /// The reviews that this person decided.
-    Decided {
-        by: String,
-        /// Whether pending reviews are left out, since their votes may be secret.
-        only_over: bool,
-    },
 }
 
 impl Index {
-    /// The columns by which the index is ordered: the time of creation, or of the decision, and the id of a review.
+    /// The columns by which the index is ordered: the time of creation and the id of a review.
     fn order(&self) -> (&'static str, &'static str) {
         match self {
             Self::All => ("v.created_at", "v.id"),
             Self::Undecided(_) => ("u.created_at", "u.id"),
             Self::Audience(_) => ("a.created_at", "a.review_id"),
-            Self::Decided { .. } => ("d.decided_at", "d.review_id"),
         }
     }
 
@@ -144,8 +110,6 @@ impl Index {
                 .push(" CROSS JOIN review_audience a WHERE v.id = f.id AND a.created_at = v.created_at ")
                 .push("AND a.review_id = v.id AND a.subject = ")
                 .bind(subject),
-            // This index has no place for a review: `search::along` checks each in the list instead.
-            Self::Decided { .. } => sql.push(" WHERE false"),
         }
     }
 
@@ -160,10 +124,6 @@ impl Index {
             Self::Audience(subject) => sql
                 .push("review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND a.subject = ")
                 .bind(subject),
-            Self::Decided { by, only_over } => sql
-                .push("decided_reviews d CROSS JOIN reviews v WHERE v.id = d.review_id AND d.username = ")
-                .bind(by)
-                .push(if *only_over { " AND v.status <> 'pending'" } else { "" }),
         }
     }
 }
@@ -185,12 +145,6 @@ fn all(status: Option<ReviewStatus>) -> IndexRange {
         Some(status @ (ReviewStatus::Expired | ReviewStatus::Withdrawn)) => Index::Undecided(status),
         _ => Index::All,
     };
-    IndexRange { index, not_of: Vec::new(), not_given: None, tagged: None }
-}
-
-/// The reviews that a person decided.
-fn decided(by: &Username, viewer: &Principal) -> IndexRange {
-    let index = Index::Decided { by: by.to_string(), only_over: *by != viewer.username };
     IndexRange { index, not_of: Vec::new(), not_given: None, tagged: None }
 }
 
@@ -244,17 +198,7 @@ impl NewestList<'_> {
     /// Whether the indexes leave only reviews that match, or leave those that do not to the statement.
     fn is_in_indexes(&self) -> bool {
         let Self { query, parts, .. } = self;
-        if self.checks_filter() {
-            let ReviewQuery { decided_by, order, limit, cursor, .. } = (*query).clone();
-            return **query == ReviewQuery { decided_by, order, limit, cursor, ..ReviewQuery::default() };
-        }
         query.status.is_none() || parts.iter().all(|part| matches!(part.index, Index::Undecided(_)))
-    }
-
-    /// Whether the conditions of the query are checked for each review, a limited number per page. A person may have
-    /// decided very many, of which few match.
-    fn checks_filter(&self) -> bool {
-        self.query.decided_by.is_some()
     }
 
     /// Returns the first reviews after a place, and the place of the next page if there are more.
@@ -270,19 +214,15 @@ impl NewestList<'_> {
     }
 
     /// Selects the newest of each part, then the newest of all of these, after a place. Reviews that are not in the
-    /// list are never scanned. `columns` are of the reviews `v` and their places `s`; if the conditions of the query are
-    /// checked for each review, the next column is whether it has them. `among` limits the list to these reviews.
+    /// list are never scanned. `columns` are of the reviews `v` and their places `s`. `among` limits the list to these
+    /// reviews.
     fn page(&self, columns: &str, among: Option<&[Uuid]>, place: Option<ListPlace>, limit: u32) -> Sql {
         let mut sql = Sql::new("");
         if let Some(among) = among {
             let rows = padded(among).into_iter().map(|id| vec![id.into()]);
             sql = sql.push("WITH found (id) AS (SELECT DISTINCT column1 FROM (").values(rows).push(") AS k) ");
         }
-        sql = sql.push("SELECT ").push(columns);
-        if self.checks_filter() {
-            sql = self.filter(sql.push(", CAST(CASE WHEN true")).push(" THEN 1 ELSE 0 END AS BIGINT)");
-        }
-        sql = sql.push(" FROM (");
+        sql = sql.push("SELECT ").push(columns).push(" FROM (");
         for (number, part) in self.parts.iter().enumerate() {
             sql = sql.push(if number > 0 { " UNION " } else { "" });
             sql = self.part(sql, part, among.is_some(), place, limit).push(" AS p");
@@ -311,45 +251,42 @@ impl NewestList<'_> {
             sql = found_under(sql.push(" AND (NOT "), [visibility::VOTES.to_owned()]);
             sql = found_under(sql.push(" OR "), [visibility::voter_subject(name)]).push(")");
         }
-        if !self.checks_filter() {
-            sql = self.filter(sql);
-        }
+        sql = filter(sql, self.query, self.viewer, self.now);
         if let Some(place) = place {
             sql = place.condition(sql, at, id);
         }
         sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit).push(")")
     }
+}
 
-    /// Adds the conditions of the query on review `v`, except for the status.
-    fn filter(&self, mut sql: Sql) -> Sql {
-        let Self { query, viewer, now, .. } = self;
-        if let Some(kind) = query.kind {
-            sql = sql.push(" AND v.kind = ").bind(kind.as_str());
-        }
-        if let Some(severity) = query.severity {
-            sql = sql.push(" AND v.severity = ").bind(severity.as_str());
-        }
-        if let Some(run) = query.run {
-            sql = sql.push(" AND v.run_id = ").bind(run.0);
-        }
-        if let Some(flow) = &query.flow {
-            sql = sql.push(" AND v.flow = ").bind(flow.as_str());
-        }
-        if query.requested_by.is_some() {
-            sql = sql.push(" AND v.requested_by = ").bind(viewer.username.as_str());
-        }
-        if let Some(role) = &query.role {
-            let subjects = [visibility::role_subject(role), visibility::tagged_subject(role)];
-            sql = found_under(sql.push(" AND "), subjects);
-        }
-        if let Some(tag) = &query.tag {
-            sql = found_under(sql.push(" AND "), [visibility::needs_subject(tag)]);
-        }
-        if let Some(irreversible) = query.irreversible {
-            sql = sql.push(" AND v.irreversible = ").bind(irreversible);
-        }
-        queue::columns_fit(sql, query, *now)
+/// Adds the conditions of a query on review `v`, except for the status and the words.
+pub(super) fn filter(mut sql: Sql, query: &ReviewQuery, viewer: &Principal, now: Timestamp) -> Sql {
+    if let Some(kind) = query.kind {
+        sql = sql.push(" AND v.kind = ").bind(kind.as_str());
     }
+    if let Some(severity) = query.severity {
+        sql = sql.push(" AND v.severity = ").bind(severity.as_str());
+    }
+    if let Some(run) = query.run {
+        sql = sql.push(" AND v.run_id = ").bind(run.0);
+    }
+    if let Some(flow) = &query.flow {
+        sql = sql.push(" AND v.flow = ").bind(flow.as_str());
+    }
+    if query.requested_by.is_some() {
+        sql = sql.push(" AND v.requested_by = ").bind(viewer.username.as_str());
+    }
+    if let Some(role) = &query.role {
+        let subjects = [visibility::role_subject(role), visibility::tagged_subject(role)];
+        sql = found_under(sql.push(" AND "), subjects);
+    }
+    if let Some(tag) = &query.tag {
+        sql = found_under(sql.push(" AND "), [visibility::needs_subject(tag)]);
+    }
+    if let Some(irreversible) = query.irreversible {
+        sql = sql.push(" AND v.irreversible = ").bind(irreversible);
+    }
+    queue::columns_fit(sql, query, now)
 }
 
 /// Adds the condition that review `v` is found under one of these subjects.
@@ -358,28 +295,4 @@ fn found_under(sql: Sql, subjects: impl IntoIterator<Item = String>) -> Sql {
         .push("AND g.subject IN (")
         .list(subjects)
         .push("))")
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn no_statement_looks_for_the_few_that_match_among_all_that_a_person_decided() {
-        let viewer = Principal::new("ana".parse().unwrap(), BTreeSet::new());
-        for (query, is_in_indexes) in [
-            (json!({ "decided_by": "me", "limit": 2 }), true),
-            (json!({ "decided_by": "me", "flow": "ask" }), false),
-            (json!({ "decided_by": "me", "severity": "low" }), false),
-            (json!({ "decided_by": "me", "tag": "legal" }), false),
-            (json!({ "flow": "ask" }), true),
-        ] {
-            let query: ReviewQuery = serde_json::from_value(query).unwrap();
-            let (parts, now) = (vec![decided(&viewer.username, &viewer)], Timestamp(0));
-            let list = NewestList { parts, query: &query, viewer: &viewer, now, database: DatabaseKind::Sqlite };
-            assert_eq!(list.is_in_indexes(), is_in_indexes, "{query:?}");
-        }
-    }
 }

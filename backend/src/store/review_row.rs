@@ -1,9 +1,7 @@
 //! The rows of a review: its stored data, its place among pending or undecided reviews, and the subjects under which it
 //! is found.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use shared::id::{RunId, Username};
+use shared::id::RunId;
 use shared::review::{Review, ReviewStatus};
 
 use serde_json::Value;
@@ -25,9 +23,6 @@ pub(super) const REVIEWS: Table = Table {
 pub(super) const AUDIENCE: Table = Table { name: "review_audience", key: "subject, created_at, review_id", others: "" };
 /// The table of reviews that ended without a decision.
 pub(super) const UNDECIDED: Table = Table { name: "undecided_reviews", key: "status, created_at, id", others: "" };
-
-/// The table of who decided which review, by the time of their last decision on it.
-pub(super) const DECIDED: Table = Table { name: "decided_reviews", key: "username, decided_at, review_id", others: "" };
 
 /// The levels of a review that have no container of users: the review, and its lists and objects.
 const OUTER_LEVELS: usize = 2;
@@ -80,27 +75,6 @@ pub(super) fn audience_row(review: &Review, subject: String) -> Vec<Arg> {
 /// The rows of a review under all its subjects.
 pub(super) fn audience_rows(review: &Review) -> impl Iterator<Item = Vec<Arg>> {
     visibility::subjects_of(review).into_iter().map(|subject| audience_row(review, subject))
-}
-
-/// The people who decided a review, or whose vote counts at the moment, each with the time of their last decision. What a
-/// grant approved is left out: its giver decided an earlier review.
-pub(super) fn deciders(review: &Review) -> BTreeSet<(Username, i64)> {
-    let mut last: BTreeMap<&Username, i64> = BTreeMap::new();
-    for decision in review.decisions.iter().filter(|decision| decision.grant.is_none()) {
-        let at = last.entry(&decision.by).or_insert(decision.at.0);
-        *at = decision.at.0.max(*at);
-    }
-    last.into_iter().map(|(name, at)| (name.clone(), at)).collect()
-}
-
-/// The row of a review that this person decided at this time.
-pub(super) fn decided_row(review: &Review, (name, at): &(Username, i64)) -> Vec<Arg> {
-    vec![name.as_str().into(), (*at).into(), review.id.0.into()]
-}
-
-/// The rows of a review by the people who decided it.
-pub(super) fn decided_rows(review: &Review) -> Vec<Vec<Arg>> {
-    deciders(review).iter().map(|decider| decided_row(review, decider)).collect()
 }
 
 /// The row of a review that ended without a decision. `None` for other reviews.

@@ -114,14 +114,23 @@ impl Store {
     }
 
     /// Lists the reviews that the viewer may see; in the order of urgency, only pending ones. Whether they may list what
-    /// somebody else decided is for the caller to check. A page of other reviews
-    /// may have fewer items than asked for, or none, and still a cursor: it has examined as many reviews as a page may.
+    /// somebody else decided is for the caller to check. A page of other reviews may have fewer items than asked for, or
+    /// none, and still a cursor: it has examined as many reviews as a page may.
     pub async fn reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
         let newest = query.order.unwrap_or_default() == ReviewOrder::Newest;
         let in_queue = query.status == Some(ReviewStatus::Pending) && query.decided_by.is_none();
         let Page { items, next_cursor } = if newest && !in_queue {
             let (viewer, query, now) = (viewer.clone(), query.clone(), self.inner.clock.now());
-            let read = move |mut conn: Conn| async move { review_list::page(&mut conn, &viewer, &query, now).await };
+            let store = self.clone();
+            let read = move |mut conn: Conn| async move {
+                match &query.decided_by {
+                    Some(by) => {
+                        let by = by.username(&viewer.username);
+                        store.decided_page(&mut conn, &viewer, by, &query, now).await
+                    }
+                    None => review_list::page(&mut conn, &viewer, &query, now).await,
+                }
+            };
             self.inner.db.read_as_one(read).await?
         } else {
             self.waiting(viewer, query).await?

@@ -29,12 +29,6 @@ pub(super) async fn of(conn: &mut Conn, q: Option<&str>, indexes: &[WordIndex]) 
     }
 }
 
-/// Prepares a search along a list in whose index reviews cannot be looked up. `None` if the query has no words.
-pub(super) fn along(q: Option<&str>) -> Option<ReviewSearch> {
-    let words = Words::of(q)?;
-    Some(if words.is_empty() { ReviewSearch::Among(Vec::new()) } else { ReviewSearch::Each(words) })
-}
-
 /// Checks the reviews of a list one after the other, beginning after a place. `page` selects the next rows after a
 /// place; the first column is the id, the others are for `fits` and `place_of`. Returns the ids and places of matching
 /// reviews, and the place at which the next page begins, if there is one.

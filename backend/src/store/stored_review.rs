@@ -21,13 +21,10 @@ impl Conn {
         Ok(found.into_iter().map(|(_, review)| review).collect())
     }
 
-    /// Deletes the rows by which a review is found that cannot be read: those of its subjects, and of the people who
-    /// decided it. Their keys are not known, so the whole tables are searched.
+    /// Deletes the rows by which a review is found that cannot be read: those of its subjects. Their keys are not known,
+    /// so the whole table is searched.
     pub async fn forget_audience(&mut self, review: ReviewId) -> Result<(), Error> {
-        for table in ["review_audience", "decided_reviews"] {
-            let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE review_id = ");
-            self.execute(sql.bind(review.0)).await?;
-        }
+        self.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.0)).await?;
         Ok(())
     }
 

@@ -119,9 +119,6 @@ fn decisions(group: usize) -> String {
              IN (SELECT {NO_DEADLINE}, 2::bigint, made, review FROM sent)"
         ),
         audience("decided"),
-        "INSERT INTO decided_reviews (username, decided_at, review_id) SELECT 'admin', made, review FROM sent \
-         ON CONFLICT DO NOTHING"
-            .to_owned(),
     ];
     batch(group, "decided", &writes)
 }

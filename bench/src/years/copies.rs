@@ -26,7 +26,6 @@ pub const TABLES: [(&str, &str, &str); 8] = [
     ("runs_by_status", "status, created_at, id", "id"),
     ("queue", "due, severity_rank, created_at, id, class, claimed_until, question", "review"),
     ("review_audience", "subject, created_at, review_id", "review_id"),
-    ("decided_reviews", "username, decided_at, review_id", "review_id"),
     ("steps", "run_id, id, body", "run_id"),
     // Each copy gets its own number and HMAC.
     ("log", "commit_id, at, run_id, body", "run_id"),

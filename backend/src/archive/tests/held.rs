@@ -122,8 +122,6 @@ async fn a_review_leads_to_its_archived_run(mut world: World) {
     assert_eq!(world.store().review(review.id).await.expect("reads"), None);
     let archived = world.store().archived_run_of(review.id).await.expect("reads").expect("it is archived");
     assert_eq!((archived.id, archived.requested_by.as_str()), (run, "dev"));
-    let left = "DELETE FROM decided_reviews";
-    assert_eq!(world.record.database.execute(left).await.expect("runs"), 0, "it stands in no list");
 }
 
 async fn what_a_message_tells_of_is_found_where_the_run_before_it_is_archived(mut world: World) {

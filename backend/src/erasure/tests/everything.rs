@@ -76,9 +76,6 @@ async fn nothing_names_whoever_was_erased_and_the_record_holds(mut world: World)
     let zoe = world.store().user("zoe").await.expect("reads").expect("she is there").user;
     let entries = world.record.check(None).await.entries;
 
-    // A server of an earlier version left the row of a vote that was replaced.
-    let left = "INSERT INTO decided_reviews SELECT username, decided_at - 1, review_id FROM decided_reviews";
-    assert!(world.record.database.execute(left).await.expect("runs") > 0);
     let erased = world.erase().await.expect("they are erased");
     assert!(erased.username.starts_with("erased-") && !erased.active && erased.email.is_none(), "{erased:?}");
     let erasure = world.store().erasure(NAME).await.expect("reads").expect("it is under way");

@@ -58,20 +58,8 @@ async fn erase_rest(mut conn: Conn, erasing: &Erasing, unused: &[Uuid]) -> Resul
         conn.execute(sql.push(" WHERE ").push(column).push(" = ").bind(name)).await?;
     }
     conn.execute(answers(&conn, erasing)).await?;
-    let left = conn.execute(left_decisions(erasing)).await?;
     conn.commit().await?;
-    Ok(more || removed.max(callbacks).max(left) >= u64::from(AT_ONCE))
-}
-
-/// Deletes rows that say what the person decided, and that no run has. A server of an earlier version, running at the same
-/// time as this one, leaves them when a vote is replaced or a run is archived.
-fn left_decisions(erasing: &Erasing) -> Sql {
-    // Nothing is left if only the account is still looked for: the name is the new one.
-    let name = Some(erasing.username.as_str()).filter(|_| erasing.username != erasing.pseudonym);
-    let key = "username, decided_at, review_id";
-    let sql = Sql::new("DELETE FROM decided_reviews WHERE (").push(key).push(") IN (SELECT ").push(key);
-    let sql = sql.push(" FROM decided_reviews WHERE username = ").bind(name.map(str::to_owned));
-    sql.push(" LIMIT ").bind(AT_ONCE).push(")")
+    Ok(more || removed.max(callbacks) >= u64::from(AT_ONCE))
 }
 
 /// Deletes results under idempotency keys that were returned to the person, or that are about or name them, except for

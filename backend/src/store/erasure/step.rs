@@ -18,7 +18,7 @@ use super::super::db::{Arg, Conn, Row, Sql};
 use super::super::feedback::{FEEDBACK, feedback_row};
 use super::super::log_row::{Body, Form, OUTER_LEVELS, owner_of_stored};
 use super::super::packed::pack;
-use super::super::review_row::{AUDIENCE, DECIDED, REVIEWS, audience_rows, decided_rows, review_row};
+use super::super::review_row::{AUDIENCE, REVIEWS, audience_rows, review_row};
 use super::super::row_mac::{Authenticity, RowKeys, Stored};
 use super::super::{Error, Inner, ProviderAccount, Store};
 use super::Erasing;
@@ -268,18 +268,10 @@ impl<'a> Made<'a> {
                     let sql = Sql::new(&AUDIENCE.delete()).push(" = (");
                     statements.push(sql.list(row).push(")"));
                 }
-                for row in decided_rows(&before) {
-                    let sql = Sql::new(&DECIDED.delete()).push(" = (");
-                    statements.push(sql.list(row).push(")"));
-                }
                 statements.push(Sql::new("DELETE FROM reviews WHERE id = ").bind(*id));
                 let row = review_row(RunId(key), &review, None, &mut self.blobs)?;
                 statements.push(Sql::new(&REVIEWS.insert()).values([row]));
                 statements.push(Sql::new(&AUDIENCE.insert()).values(audience_rows(&review)));
-                let decided = decided_rows(&review);
-                if !decided.is_empty() {
-                    statements.push(Sql::new(&DECIDED.insert()).values(decided));
-                }
                 self.step.reviews = true;
             }
             StoredPart::Feedback(id) => {

@@ -16,8 +16,8 @@ const MAX_WORDS: usize = 256 * 1024;
 /// The token of a block with more words than that. It matches every search for words.
 pub(super) const ANY_WORD: &str = "¦any";
 
-/// The kind, actor and act of an entry, or some of these. There is a term for each combination by which the audit log
-/// can be filtered, so that a block only matches if one entry has all of it.
+/// The kind, actor and act of an entry, or some of these; or who decided. There is a term for each combination by which
+/// the audit log can be filtered, so that a block only matches if one entry has all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::store) struct Term(pub u64);
 
@@ -28,6 +28,10 @@ impl Term {
         if parts.iter().all(Option::is_none) {
             return None;
         }
+        Some(Self::of_parts(parts))
+    }
+
+    fn of_parts(parts: [Option<&str>; 3]) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
             match part {
@@ -38,7 +42,12 @@ impl Term {
         let digest: [u8; 32] = hash.finalize().into();
         let mut name = [0; 8];
         name.copy_from_slice(&digest[..8]);
-        Some(Self(u64::from_be_bytes(name)))
+        Self(u64::from_be_bytes(name))
+    }
+
+    /// The term of entries with which this person decided or voted, even if a secret vote does not name its actor.
+    pub fn decided_by(name: &Username) -> Self {
+        Self::of_parts([Some("decided"), Some(name.as_str()), None])
     }
 
     /// The token in the full-text index. No word begins like it.
@@ -91,6 +100,9 @@ impl Terms {
             for term in known.of(event, act) {
                 *self.masks.entry(*term).or_default() |= 1 << row;
             }
+        }
+        for name in event.deciders() {
+            *self.masks.entry(Term::decided_by(&name)).or_default() |= 1 << row;
         }
         each_word_of(event, &mut |word| {
             let stem = stem(word);

@@ -9,19 +9,16 @@ use shared::api::ReviewQuery;
 use shared::id::ReviewId;
 use shared::person_filter::PersonFilter;
 use shared::review::ReviewStatus;
-use uuid::Uuid;
 
 use super::support::{World, decide, decided, on_both, person};
 use super::votes::committee;
 use crate::store::Store;
-use crate::store::db::Sql;
-use crate::store::earlier_decisions::Listed;
+use crate::store::log_index::{IndexProgress, Indexed};
 
 on_both! {
     what_a_person_decided_is_listed_by_the_time_of_the_decision,
     a_vote_is_listed_once_and_shown_to_others_when_the_review_is_over,
-    what_an_earlier_version_stored_is_listed_too,
-    what_an_older_server_left_is_in_no_list,
+    decisions_are_found_in_the_index_of_the_log_and_beyond_it,
 }
 
 fn viewer(name: &str, role: &str) -> Principal {
@@ -86,9 +83,7 @@ async fn a_vote_is_listed_once_and_shown_to_others_when_the_review_is_over(world
     let (eva, boss) = (viewer("eva", "reviewer"), viewer("boss", "admin"));
     for option in ["no", "yes"] {
         decide_at(&world, &review, "eva", option).await;
-        let mut conn = world.store.inner.db.read().await.expect("reads");
-        let rows = conn.fetch(Sql::new("SELECT username FROM decided_reviews")).await.expect("reads");
-        assert_eq!(rows.len(), 1, "the newer vote takes the place of the one before");
+        // The newer vote takes the place of the one before.
         assert_eq!(listed(&world.store, &eva, &decided_by("me"), 1).await, [review.id]);
         assert_eq!(listed(&world.store, &boss, &decided_by("eva"), 1).await, [], "it is secret");
     }
@@ -96,40 +91,30 @@ async fn a_vote_is_listed_once_and_shown_to_others_when_the_review_is_over(world
     assert_eq!(listed(&world.store, &boss, &decided_by("eva"), 1).await, [review.id]);
 }
 
-async fn what_an_earlier_version_stored_is_listed_too(world: World) {
+async fn decisions_are_found_in_the_index_of_the_log_and_beyond_it(world: World) {
+    let (ana, eva) = (viewer("ana", "reviewer"), viewer("eva", "reviewer"));
+    let secret = committee(&world, json!({"blind": true, "reviewers": {}})).await;
+    decide_at(&world, &secret, "eva", "yes").await;
     let mut ids = Vec::new();
-    for text in ["one", "two", "three"] {
-        let review = world.launched_review(text).await;
-        decide_at(&world, &review, "ana", "no").await;
-        ids.insert(0, review.id);
+    for round in 0..2 {
+        for number in 0..40 {
+            let review = world.launched_review("hello").await;
+            if number % 10 == 0 {
+                decide_at(&world, &review, "ana", "no").await;
+                ids.insert(0, review.id);
+            }
+        }
+        for limit in [1, 3, 50] {
+            assert_eq!(listed(&world.store, &ana, &decided_by("me"), limit).await, ids, "{round} {limit}");
+            assert_eq!(listed(&world.store, &eva, &decided_by("me"), limit).await, [secret.id], "{round} {limit}");
+        }
+        index_all(&world).await;
     }
-    let mut mine = None;
-    let step = async |mine: &mut Option<Uuid>| world.store.list_earlier_decisions(mine, 2).await.expect("lists");
-    assert_eq!(step(&mut mine).await, Listed::All, "this version stored all of them");
-    assert_eq!(world.database.execute("DELETE FROM decided_reviews").await.expect("runs"), 3);
-    let sql = Sql::new("INSERT INTO unlisted_decisions (one, after_id, last_id) VALUES (1, ").bind(Uuid::nil());
-    world.store.inner.db.execute(sql.push(", ").bind(Uuid::max()).push(")")).await.expect("writes");
-    let ana = viewer("ana", "reviewer");
-    assert_eq!(listed(&world.store, &ana, &decided_by("me"), 50).await, []);
-    assert_eq!(step(&mut mine).await, Listed::Some);
-    assert_eq!(step(&mut Some(Uuid::nil())).await, Listed::Elsewhere, "another server has continued");
-    assert_eq!(listed(&world.store, &ana, &decided_by("me"), 50).await.len(), 2);
-    assert_eq!(step(&mut mine).await, Listed::Some);
-    assert_eq!(step(&mut mine).await, Listed::All);
-    assert_eq!(listed(&world.store, &ana, &decided_by("me"), 50).await, ids);
+    let mut conn = world.store.inner.db.read().await.expect("reads");
+    assert!(conn.indexed_to().await.expect("reads") > 64, "most of it is in the index");
 }
 
-async fn what_an_older_server_left_is_in_no_list(world: World) {
-    let review = world.launched_review("hello").await;
-    decide_at(&world, &review, "ana", "no").await;
-    // A vote that was replaced, and one of a person who has not decided the review.
-    for left in ["username, decided_at - 1", "'tom', decided_at"] {
-        let sql =
-            format!("INSERT INTO decided_reviews SELECT {left}, review_id FROM decided_reviews WHERE username = 'ana'");
-        assert!(world.database.execute(&sql).await.expect("runs") > 0);
-    }
-    for limit in [1, 50] {
-        assert_eq!(listed(&world.store, &viewer("ana", "reviewer"), &decided_by("me"), limit).await, [review.id]);
-        assert_eq!(listed(&world.store, &viewer("tom", "reviewer"), &decided_by("me"), limit).await, []);
-    }
+async fn index_all(world: &World) {
+    let mut progress = IndexProgress::default();
+    while world.store.index_log(&mut progress, 64).await.expect("indexes") != Indexed::All {}
 }

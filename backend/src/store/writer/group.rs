@@ -104,8 +104,6 @@ pub(super) struct StoredPlaces {
     pub queue: Urgency,
     /// The subjects under which it is found. `None` if they are unknown because the review cannot be read.
     pub subjects: Option<BTreeSet<String>>,
-    /// The people who decided it, each with the time under which it is found.
-    pub deciders: BTreeSet<(Username, i64)>,
 }
 
 /// A run whose state or pending review cannot be read.

@@ -9,7 +9,6 @@ use uuid::Uuid;
 
 use super::super::blobs::Reader;
 use super::super::db::{Conn, Row, Sql};
-use super::super::review_row::deciders;
 use super::super::{Error, Inner, stored_review, unreadable, visibility};
 use super::group::{Group, StoredPlaces, UnreadableRun};
 use super::named::Named;
@@ -101,9 +100,7 @@ impl Group {
         }
         if review.is_pending() {
             let subjects = (!review.unreadable).then(|| visibility::subjects_of(&review));
-            let (queue, deciders) = (Urgency::of(&review), deciders(&review));
-            let places = StoredPlaces { queue, subjects, deciders };
-            work.stored_reviews.insert(review.id, places);
+            work.stored_reviews.insert(review.id, StoredPlaces { queue: Urgency::of(&review), subjects });
         }
         if let Some(snapshot) = &mut work.snapshot {
             snapshot.reviews.insert(review.id, review);

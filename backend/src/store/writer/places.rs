@@ -1,10 +1,10 @@
-//! The rows by which decided objects are found: runs by status, reviews in the queue, among undecided ones, under their
-//! subjects and by who decided them, and the steps of runs. The data that were read say where each object is found so
+//! The rows by which decided objects are found: runs by status, reviews in the queue, among undecided ones and under
+//! their subjects, and the steps of runs. The data that were read say where each object is found so
 //! far.
 
 use std::collections::BTreeSet;
 
-use shared::id::{RunId, Username};
+use shared::id::RunId;
 use shared::inbox::Urgency;
 use shared::review::Review;
 use shared::run::{Ending, RunStatus, RunSummary, Step};
@@ -12,7 +12,7 @@ use shared::run::{Ending, RunStatus, RunSummary, Step};
 use super::super::blobs::encode;
 use super::super::packed::pack;
 use super::super::queue_place::queue_key;
-use super::super::review_row::{audience_row, decided_row, deciders, undecided_row};
+use super::super::review_row::{audience_row, undecided_row};
 use super::super::run_steps::{self, StepStorage, step_row};
 use super::super::{Error, queue, visibility};
 use super::group::{RunWork, StoredPlaces};
@@ -57,11 +57,8 @@ impl Rows {
         }
         self.undecided.extend(undecided_row(review));
         let subjects = visibility::subjects_of(review);
-        let deciders = deciders(review);
         let mut known = &BTreeSet::new();
-        let mut decided = &BTreeSet::new();
-        if let Some(StoredPlaces { queue, subjects: stored, deciders }) = stored {
-            decided = deciders;
+        if let Some(StoredPlaces { queue, subjects: stored }) = stored {
             if !review.is_pending() || *queue != Urgency::of(review) {
                 self.left_queue.push(queue_key(*queue));
             }
@@ -74,10 +71,6 @@ impl Rows {
         // If a vote returns to its owner, or is voided, the review loses subjects.
         self.left_audience.extend(known.difference(&subjects).map(row));
         self.audience.extend(subjects.difference(known).map(row));
-        let row = |decider: &(Username, i64)| decided_row(review, decider);
-        // A newer vote of a person takes the place of the one before, and a vote may be voided.
-        self.left_decided.extend(decided.difference(&deciders).map(row));
-        self.decided.extend(deciders.difference(decided).map(row));
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ use super::super::log_row::{NewBody, OUTER_LEVELS, review_in};
 use super::super::notifications::NOTIFICATIONS;
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
-use super::super::review_row::{AUDIENCE, DECIDED, REVIEWS, UNDECIDED, review_row};
+use super::super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, review_row};
 use super::super::row_mac::Stored;
 use super::super::run_steps;
 use super::super::runs::{RUN_CALLBACKS, RUNS, RUNS_BY_STATUS};
@@ -54,9 +54,6 @@ pub(super) struct Rows {
     /// Subjects under which reviews are no longer found.
     pub(super) left_audience: Vec<Vec<Arg>>,
     pub(super) audience: Vec<Vec<Arg>>,
-    /// Rows of decisions that were replaced or voided.
-    pub(super) left_decided: Vec<Vec<Arg>>,
-    pub(super) decided: Vec<Vec<Arg>>,
     /// Reviews whose stored subjects are unknown.
     pub(super) unknown: Vec<ReviewId>,
     pub(super) steps: Vec<Vec<Arg>>,
@@ -118,8 +115,6 @@ impl Group {
         batch.insert(&UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING");
         batch.delete(&AUDIENCE, rows.left_audience);
         batch.insert(&AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING");
-        batch.delete(&DECIDED, rows.left_decided);
-        batch.insert(&DECIDED, rows.decided, " ON CONFLICT DO NOTHING");
         batch.insert(&run_steps::STEPS, rows.steps, run_steps::AGAIN);
         batch.delete(&GRANTS, self.out.ended_grants.iter().map(|id| vec![Arg::from(id.0)]).collect());
         let given = self.out.new_grants.values().map(grant_row).collect();

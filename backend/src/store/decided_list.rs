@@ -1,0 +1,163 @@
+//! The reviews that a person decided, the newest decision first.
+//!
+//! Each decision is in the log, whose index names those who made it, so the log gives the order. Whether a decision still
+//! counts, or was replaced or voided, is in the review. A page examines a limited number of rows, since a person may
+//! have decided very many reviews of which few match.
+
+use std::collections::{HashMap, HashSet};
+
+use shared::access::{Act, Principal, access};
+use shared::api::{AuditQuery, DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
+use shared::id::Username;
+use shared::review::{Review, ReviewStatus};
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::audit_scan::Scan;
+use super::cursor::LogPlace;
+use super::db::{Conn, Row, Sql};
+use super::log::read_rows;
+use super::log_index::{Sought, Term, padded};
+use super::log_row::Form;
+use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
+use super::stored_review::visible_to;
+use super::words::Words;
+use super::{Error, Store, review_list};
+
+/// The largest number of rows of the log that a page examines; the next page continues with the others.
+const MOST_ROWS: i64 = 4096;
+
+/// A decision in the log.
+struct Found {
+    review: Uuid,
+    at: Timestamp,
+    place: LogPlace,
+}
+
+impl Store {
+    /// Returns a page of the reviews that a person decided. A page may have fewer reviews than asked for, or none, and
+    /// still a cursor. Whether the viewer may list what somebody else decided is for the caller to check.
+    pub(super) async fn decided_page(
+        &self,
+        conn: &mut Conn,
+        viewer: &Principal,
+        by: &Username,
+        query: &ReviewQuery,
+        now: Timestamp,
+    ) -> Result<Page<Review>, Error> {
+        let log = &self.inner.log;
+        let start = match &query.cursor {
+            Some(cursor) => LogPlace::of(cursor, log).ok_or(Error::Cursor)?,
+            None => conn.head().await?,
+        };
+        let words = Words::of(query.q.as_deref());
+        let (found, next) = match &words {
+            Some(words) if words.is_empty() => (Vec::new(), None),
+            words => {
+                let list = DecidedList { viewer, by, query, words: words.as_ref(), now };
+                list.places(conn, start).await?
+            }
+        };
+        let mut decided_at: HashMap<Uuid, Timestamp> = HashMap::new();
+        for decision in &found {
+            decided_at.entry(decision.review).or_insert(decision.at);
+        }
+        let see = |mut reviews: Vec<Review>| {
+            reviews.retain(|review| {
+                counts(review, by, decided_at.get(&review.id.0)) && access(viewer, Act::SeeReview(review)).is_allowed()
+            });
+            visible_to(reviews, viewer)
+        };
+        let places: Vec<_> = found.into_iter().map(|decision| (decision.review, decision.place)).collect();
+        let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
+        Ok(Page { items, next_cursor: next.map(|place| place.cursor(log).0) })
+    }
+}
+
+/// Whether what a person decided on a review at this time still counts, and is the last that they decided on it.
+fn counts(review: &Review, by: &Username, at: Option<&Timestamp>) -> bool {
+    let own = review.decisions.iter().filter(|decision| decision.by == *by && decision.grant.is_none());
+    // A review that cannot be read does not show who decided it.
+    review.unreadable || own.map(|decision| &decision.at).max() == at
+}
+
+struct DecidedList<'a> {
+    viewer: &'a Principal,
+    by: &'a Username,
+    query: &'a ReviewQuery,
+    words: Option<&'a Words>,
+    now: Timestamp,
+}
+
+impl DecidedList<'_> {
+    /// Returns the decisions on the reviews of a page, and the place after which the next page begins.
+    async fn places(&self, conn: &mut Conn, start: LogPlace) -> Result<(Vec<Found>, Option<LogPlace>), Error> {
+        let limit = usize::try_from(self.query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT)).unwrap_or(1);
+        let sought = Sought { terms: vec![Term::decided_by(self.by)], words: None };
+        let mut scan = Scan::new(conn, &AuditQuery::default(), None, Some(sought)).await?;
+        let (mut found, mut before, mut scanned) = (Vec::new(), start, 0);
+        loop {
+            let batch = scan.next(conn, before).await?;
+            let decisions = self.decisions(conn, &batch.rows, before).await?;
+            let fitting = self.fitting(conn, &decisions).await?;
+            for decision in decisions.into_iter().filter(|decision| fitting.contains(&decision.review)) {
+                if found.len() == limit {
+                    let last = found.last().map(|last: &Found| last.place);
+                    return Ok((found, last));
+                }
+                found.push(decision);
+            }
+            let Some(row) = batch.down_to else { return Ok((found, None)) };
+            before = before.min(LogPlace { seq: row, seen: 0 });
+            scanned += batch.scanned;
+            if scanned >= MOST_ROWS {
+                return Ok((found, Some(before)));
+            }
+        }
+    }
+
+    /// Returns the person's decisions in rows of the log that precede a place, newest first.
+    async fn decisions(&self, conn: &mut Conn, rows: &[Row], before: LogPlace) -> Result<Vec<Found>, Error> {
+        let (mut left, mut bytes, mut found) = (rows, PageBytes::of_log(), Vec::new());
+        while let Some(rows) = bytes.next(&mut left) {
+            for (row, events) in read_rows(conn, rows, Form::Sealed).await? {
+                for (index, event) in events.into_iter().enumerate().rev() {
+                    let place = LogPlace { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..row };
+                    if let Some(review) = event.review_id
+                        && place < before
+                        && event.deciders().contains(self.by)
+                    {
+                        found.push(Found { review: review.0, at: event.at, place });
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns those of the decided reviews that match the query. Only the person themself sees those that are pending,
+    /// since votes may be secret until the end.
+    async fn fitting(&self, conn: &mut Conn, decisions: &[Found]) -> Result<HashSet<Uuid>, Error> {
+        let Self { viewer, by, query, words, now } = self;
+        let ids: Vec<Uuid> = decisions.iter().map(|decision| decision.review).collect();
+        if ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let text = if words.is_some() { "v.search" } else { "v.status" };
+        let sql = Sql::new("SELECT v.id, ").push(text).push(" FROM reviews v WHERE v.id IN (").list(padded(&ids));
+        let mut sql = review_list::filter(sql.push(")"), query, viewer, *now);
+        if let Some(status) = query.status {
+            sql = sql.push(" AND v.status = ").bind(status.as_str());
+        }
+        if **by != viewer.username {
+            sql = sql.push(" AND v.status <> ").bind(ReviewStatus::Pending.as_str());
+        }
+        let mut fitting = HashSet::new();
+        for row in conn.fetch(sql).await? {
+            if words.map_or(Ok(true), |words| row.text(1).map(|text| words.are_in(&text)))? {
+                fitting.insert(row.uuid(0)?);
+            }
+        }
+        Ok(fitting)
+    }
+}
