@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
@@ -165,7 +164,16 @@ struct EndOfReview {
     decisions: Vec<TimeOfDecision>,
 }
 
-/// The members of a decision that say who made it.
+/// The members of a review that say who decided it.
+#[derive(Deserialize)]
+struct DecidedReview {
+    #[serde(default)]
+    decisions: Vec<Decider>,
+    #[serde(default)]
+    blind: bool,
+    voting: Option<IgnoredAny>,
+}
+
 #[derive(Deserialize)]
 struct Decider {
     by: Username,
@@ -285,13 +293,16 @@ impl Event {
         ReviewActs::of(data, self.actor.as_ref(), self.at)
     }
 
-    /// Returns who decided or voted with this event. Secret votes name no actor, but the review has them. What a
-    /// remembered approval decided is left out: its giver decided an earlier review.
+    /// Returns who decided or voted with this event; for the end of a secret vote, all who voted, since no event named
+    /// them before. What a remembered approval decided is left out: its giver decided an earlier review.
     pub fn deciders(&self) -> BTreeSet<Username> {
-        let decisions = self.data.get("review").and_then(|review| review.get("decisions")).and_then(Value::as_array);
-        let decisions = decisions.filter(|_| matches!(self.kind, EntryKind::ReviewUpdated | EntryKind::ReviewResolved));
-        let read = decisions.into_iter().flatten().filter_map(|decision| Decider::deserialize(decision).ok());
-        read.filter(|decider| decider.at == self.at && decider.grant.is_none()).map(|decider| decider.by).collect()
+        if !matches!(self.kind, EntryKind::ReviewUpdated | EntryKind::ReviewResolved) {
+            return BTreeSet::new();
+        }
+        let Some(Ok(review)) = self.data.get("review").map(DecidedReview::deserialize) else { return BTreeSet::new() };
+        let revealed = self.kind == EntryKind::ReviewResolved && review.blind && review.voting.is_some();
+        let decisions = review.decisions.into_iter().filter(|decision| decision.grant.is_none());
+        decisions.filter(|decision| revealed || decision.at == self.at).map(|decision| decision.by).collect()
     }
 
     /// Returns the review in the data; `None` if there is none, or if it cannot be read.

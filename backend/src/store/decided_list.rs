@@ -1,7 +1,7 @@
 //! The reviews that a person decided, the newest decision first.
 //!
-//! Each decision is in the log, whose index names those who made it, so the log gives the order. Whether a decision still
-//! counts, or was replaced or voided, is in the review. A page examines a limited number of rows, since a person may
+//! Each decision is in the log, whose index names those who made it, so the log gives the order. Secret votes are named
+//! when the review is over. Whether a decision still counts, or was replaced or voided, is in the review. A page examines a limited number of rows, since a person may
 //! have decided very many reviews of which few match.
 
 use std::collections::{HashMap, HashSet};
@@ -74,11 +74,16 @@ impl Store {
     }
 }
 
-/// Whether what a person decided on a review at this time still counts, and is the last that they decided on it.
+/// Whether what a person decided on a review counts, and this is the time at which the log first names them for it: that
+/// of their last decision, or for a secret vote, that of its end.
 fn counts(review: &Review, by: &Username, at: Option<&Timestamp>) -> bool {
     let own = review.decisions.iter().filter(|decision| decision.by == *by && decision.grant.is_none());
-    // A review that cannot be read does not show who decided it.
-    review.unreadable || own.map(|decision| &decision.at).max() == at
+    let Some(decided_at) = own.map(|decision| &decision.at).max() else {
+        // A review that cannot be read does not show who decided it.
+        return review.unreadable;
+    };
+    let end = review.resolution.as_ref().filter(|_| review.blind && review.voting.is_some());
+    at == Some(end.map_or(decided_at, |end| &end.at))
 }
 
 struct DecidedList<'a> {
@@ -135,8 +140,8 @@ impl DecidedList<'_> {
         Ok(found)
     }
 
-    /// Returns those of the decided reviews that match the query. Only the person themself sees those that are pending,
-    /// since votes may be secret until the end.
+    /// Returns those of the decided reviews that match the query. Others see no pending ones, whose votes may still
+    /// change.
     async fn fitting(&self, conn: &mut Conn, decisions: &[Found]) -> Result<HashSet<Uuid>, Error> {
         let Self { viewer, by, query, words, now } = self;
         let ids: Vec<Uuid> = decisions.iter().map(|decision| decision.review).collect();

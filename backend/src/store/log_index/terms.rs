@@ -45,7 +45,7 @@ impl Term {
         Self(u64::from_be_bytes(name))
     }
 
-    /// The term of entries with which this person decided or voted, even if a secret vote does not name its actor.
+    /// The term of entries with which this person decided or voted (see [`Event::deciders`]).
     pub fn decided_by(name: &Username) -> Self {
         Self::of_parts([Some("decided"), Some(name.as_str()), None])
     }

@@ -256,15 +256,7 @@ async fn sqlite_looks_through_no_large_table() {
             // A scan from the first id on, which may be the plan for `IS NOT NULL`.
             assert!(!line.contains("_id>?)"), "{line}\n{sql}");
             let Some(name) = line.strip_prefix("SCAN ").and_then(|line| line.split(' ').next()) else { continue };
-            let large = [
-                "reviews",
-                "runs",
-                "review_audience",
-                "runs_by_status",
-                "undecided_reviews",
-                "log",
-                "steps",
-            ];
+            let large = ["reviews", "runs", "review_audience", "runs_by_status", "undecided_reviews", "log", "steps"];
             let is_large =
                 large.contains(&name) || large.iter().any(|table| sql.contains(&format!(" {table} {name} ")));
             assert!(!is_large || in_order(&line), "{line}\n{sql}");
