@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::Result;
@@ -19,31 +18,25 @@ pub const DEVELOPMENT: &str = "wasm-dev";
 /// How the files of the console are named.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Names {
-    /// The same names in every build. A debug server reads the files from the folder by the names that they had when it
-    /// was built, and so serves a new console at once.
+    /// The same names in every build. A debug server reads the files at each request, by the names that they had at its
+    /// start, and so serves a new console at once.
     Plain,
     /// Names with a hash of the content, by which caches tell versions apart; for a server that embeds the files.
     Hashed,
 }
 
-/// Builds the console into `frontend/dist`.
-pub fn console(profile: &str, names: Names) -> Result<()> {
-    publish_console(&console_files(profile, names)?)
-}
-
-/// Builds the console in parallel with `work`, since both end with long steps on a single processor. `frontend/dist` is
-/// only changed after both, since the server's build script reads it.
+/// Builds the console in parallel with `work`, such as building a debug server, which does not embed the console. Both
+/// end with long steps on a single processor.
 pub fn console_beside(profile: &str, names: Names, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    let console = thread::scope(|scope| {
-        let console = scope.spawn(|| console_files(profile, names));
+    thread::scope(|scope| {
+        let console = scope.spawn(|| console(profile, names));
         work()?;
         console.join().unwrap_or_else(|panic| resume_unwind(panic))
-    })?;
-    publish_console(&console)
+    })
 }
 
-/// Builds the console into a staging folder, which servers do not read, and returns that folder.
-fn console_files(profile: &str, names: Names) -> Result<PathBuf> {
+/// Builds the console into `frontend/dist`, from which servers serve or embed it.
+pub fn console(profile: &str, names: Names) -> Result<()> {
     setup::toolchain()?;
     styles::write()?;
     say(&format!("Building the console ({profile})"));
@@ -53,20 +46,15 @@ fn console_files(profile: &str, names: Names) -> Result<PathBuf> {
     trunk.env_remove("NO_COLOR");
     let yes = |yes: bool| if yes { "true" } else { "false" };
     let shape = ["--filehash", yes(names == Names::Hashed), "--minify", yes(profile == RELEASE)];
-    // Trunk rewrites every file. Files that are the same must keep their times in `frontend/dist`, or the server, which
-    // embeds them, would be linked again.
+    // Trunk rewrites every file. Files that are the same must keep their times in `frontend/dist`, or a release, which
+    // embeds them, would be compiled again.
     let stage = target().join("console");
     run_command(trunk.args(["build", "--offline"]).args(shape).arg("--dist").arg(&stage))?;
     parts::take_out_marker(&stage)?;
     if names == Names::Hashed {
         parts::name_by_hash(&stage)?;
     }
-    Ok(stage)
-}
-
-/// Copies the files of a console to `frontend/dist`, from which servers serve and embed them.
-fn publish_console(files: &Path) -> Result<()> {
-    mirror(files, &root().join("frontend/dist"))
+    mirror(&stage, &root().join("frontend/dist"))
 }
 
 /// Builds the release binary, with the console embedded.
@@ -82,19 +70,16 @@ pub fn release() -> Result<()> {
 
 /// Sets up, builds, and serves the example flows, with these further arguments of `countersign serve`.
 pub fn run(release: bool, args: &[String]) -> Result<()> {
-    let server = ["build", "--package", "backend"];
+    let server = ["build", "--package", "backend", "--bin", "countersign"];
     if release {
         console(RELEASE, Names::Hashed)?;
         say("Building the server");
-        run_command(cargo().args(server).args(["--bin", "countersign", "--release"]))?;
+        run_command(cargo().args(server).arg("--release"))?;
     } else {
-        // Only the library, with the old console: the first time, most of the work is its dependencies.
         console_beside(DEVELOPMENT, Names::Plain, || {
             say("Building the server");
-            run_command(cargo().args(server).arg("--lib"))
+            run_command(cargo().args(server))
         })?;
-        say("Building the server with the console");
-        run_command(cargo().args(server).args(["--bin", "countersign"]))?;
     }
     let binary = built(if release { "release" } else { "debug" }, "countersign");
     say("Starting; Ctrl+C stops it");

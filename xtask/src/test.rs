@@ -21,10 +21,11 @@ pub fn run(full: bool, args: &[String]) -> Result<()> {
     setup::subcommand("cargo-nextest", "cargo-nextest")?;
     setup::browser()?;
     // The bundle of a release, except that its names have no hashes.
-    build::console(build::RELEASE, build::Names::Plain)?;
-    say("Building the server and the tests");
-    // Built together, server and tests have the same features, so that nothing is compiled twice.
-    run_command(cargo().args(["build", "--workspace", "--bin", "countersign", "--tests"]))?;
+    build::console_beside(build::RELEASE, build::Names::Plain, || {
+        say("Building the server and the tests");
+        // Built together, server and tests have the same features, so that nothing is compiled twice.
+        run_command(cargo().args(["build", "--workspace", "--bin", "countersign", "--tests"]))
+    })?;
     let scratch = scratch();
     let cluster = if std::env::var_os("COUNTERSIGN_TEST_POSTGRES").is_none() {
         say("Starting a PostgreSQL for the tests");

@@ -9,11 +9,13 @@ use axum::http::{HeaderValue, Method, header};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use memory_serve::CacheControl;
+use memory_serve::{CacheControl, MemoryServe};
 use sha2::{Digest, Sha256};
 use shared::error::{Code, Problem};
 use tower::ServiceExt as _;
 
+#[cfg(debug_assertions)]
+use super::console_folder::files;
 use super::problem::Refused;
 
 const PAGE: &str = "/index.html";
@@ -26,13 +28,19 @@ const FILES: [&str; 11] = ["js", "wasm", "css", "map", "svg", "png", "ico", "jso
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 /// Returns a router for the files of the console. Browsers revalidate them each time, unless [`serve`] says otherwise.
-#[expect(unused_qualifications, reason = "in the code that the build script makes")]
 pub(super) fn console() -> Router {
-    memory_serve::load!()
+    MemoryServe::new(files())
         .index_file(None)
         .html_cache_control(CacheControl::NoCache)
         .cache_control(CacheControl::NoCache)
         .into_router()
+}
+
+/// The files that the build script has embedded.
+#[cfg(not(debug_assertions))]
+fn files() -> &'static [memory_serve::Asset] {
+    let folders: &[(&str, &[memory_serve::Asset])] = include!(concat!(env!("OUT_DIR"), "/memory_serve_assets.rs"));
+    folders.first().map_or(&[], |(_, files)| files)
 }
 
 /// Answers requests that match no route: with a file, with the page for other paths, and with `404` for writes and

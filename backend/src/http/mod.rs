@@ -5,6 +5,8 @@ mod account;
 mod api;
 mod archived;
 mod assets;
+#[cfg(debug_assertions)]
+mod console_folder;
 mod audit;
 pub mod body;
 mod budget;

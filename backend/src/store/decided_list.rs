@@ -58,10 +58,7 @@ impl Store {
                 list.places(conn, start).await?
             }
         };
-        let mut decided_at: HashMap<Uuid, Timestamp> = HashMap::new();
-        for decision in &found {
-            decided_at.entry(decision.review).or_insert(decision.at);
-        }
+        let decided_at: HashMap<Uuid, Timestamp> = found.iter().map(|found| (found.review, found.at)).collect();
         let see = |mut reviews: Vec<Review>| {
             reviews.retain(|review| {
                 counts(review, by, decided_at.get(&review.id.0)) && access(viewer, Act::SeeReview(review)).is_allowed()
@@ -100,12 +97,16 @@ impl DecidedList<'_> {
         let limit = usize::try_from(self.query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT)).unwrap_or(1);
         let sought = Sought { terms: vec![Term::decided_by(self.by)], words: None };
         let mut scan = Scan::new(conn, &AuditQuery::default(), None, Some(sought)).await?;
-        let (mut found, mut before, mut scanned) = (Vec::new(), start, 0);
+        let (mut found, mut known, mut before, mut scanned) = (Vec::new(), HashSet::new(), start, 0);
         loop {
             let batch = scan.next(conn, before).await?;
             let decisions = self.decisions(conn, &batch.rows, before).await?;
             let fitting = self.fitting(conn, &decisions).await?;
             for decision in decisions.into_iter().filter(|decision| fitting.contains(&decision.review)) {
+                // A decision that another has replaced.
+                if !known.insert(decision.review) {
+                    continue;
+                }
                 if found.len() == limit {
                     let last = found.last().map(|last: &Found| last.place);
                     return Ok((found, last));
@@ -126,11 +127,14 @@ impl DecidedList<'_> {
         let (mut left, mut bytes, mut found) = (rows, PageBytes::of_log(), Vec::new());
         while let Some(rows) = bytes.next(&mut left) {
             for (row, events) in read_rows(conn, rows, Form::Sealed).await? {
+                // Several entries of a row can be about one decision: a vote and the end of the review.
+                let mut of_row = HashSet::new();
                 for (index, event) in events.into_iter().enumerate().rev() {
                     let place = LogPlace { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..row };
                     if let Some(review) = event.review_id
-                        && place < before
                         && event.deciders().contains(self.by)
+                        && of_row.insert(review)
+                        && place < before
                     {
                         found.push(Found { review: review.0, at: event.at, place });
                     }

@@ -121,17 +121,22 @@ impl Store {
         let in_queue = query.status == Some(ReviewStatus::Pending) && query.decided_by.is_none();
         let Page { items, next_cursor } = if newest && !in_queue {
             let (viewer, query, now) = (viewer.clone(), query.clone(), self.inner.clock.now());
-            let store = self.clone();
-            let read = move |mut conn: Conn| async move {
-                match &query.decided_by {
-                    Some(by) => {
-                        let by = by.username(&viewer.username);
-                        store.decided_page(&mut conn, &viewer, by, &query, now).await
-                    }
-                    None => review_list::page(&mut conn, &viewer, &query, now).await,
+            match &query.decided_by {
+                Some(by) => {
+                    let (store, by) = (self.clone(), by.username(&viewer.username).clone());
+                    let read = move |mut conn: Conn| async move {
+                        let page = store.decided_page(&mut conn, &viewer, &by, &query, now).await?;
+                        conn.rollback().await?;
+                        Ok(page)
+                    };
+                    self.inner.db.snapshot_as_one(read).await?
                 }
-            };
-            self.inner.db.read_as_one(read).await?
+                None => {
+                    let read =
+                        move |mut conn: Conn| async move { review_list::page(&mut conn, &viewer, &query, now).await };
+                    self.inner.db.read_as_one(read).await?
+                }
+            }
         } else {
             self.waiting(viewer, query).await?
         };
