@@ -127,7 +127,7 @@ impl Store {
                     let read = move |mut conn: Conn| async move {
                         let page = store.decided_page(&mut conn, &viewer, &by, &query, now).await?;
                         conn.rollback().await?;
-                        Ok(page)
+                        Ok::<_, Error>(page)
                     };
                     self.inner.db.snapshot_as_one(read).await?
                 }
