@@ -15,7 +15,7 @@ const NEAR: i64 = 3_600_000_000;
 
 /// The tables of a run: name, copied columns, and the column by which the run's rows are found. `review` means the
 /// column `id` with the review's id.
-pub const TABLES: [(&str, &str, &str); 8] = [
+pub const TABLES: [(&str, &str, &str); 7] = [
     ("runs", "id, flow, status, requested_by, created_at, format, state, carries_question, steps", "id"),
     (
         "reviews",
@@ -33,9 +33,12 @@ pub const TABLES: [(&str, &str, &str); 8] = [
 /// The table and column (`queue.class`) that is the same in all copies, though it is as long as an id.
 const CLASS: (usize, usize) = (3, 4);
 
-/// The rows of one run, in the order of [`TABLES`], with everything marked that a copy replaces.
+/// Rows of each table, in the order of [`TABLES`].
+pub type Rows<T = Cell> = [Vec<Vec<T>>; TABLES.len()];
+
+/// The rows of one run, with everything marked that a copy replaces.
 pub struct Template {
-    rows: [Vec<Vec<Part>>; 8],
+    rows: Rows<Part>,
     ids: Vec<Uuid>,
     /// All rows of the table `classes` (`class`, `outline`), to which rows of the queue refer.
     pub classes: Vec<Vec<Cell>>,
@@ -63,7 +66,7 @@ enum Piece {
 impl Template {
     /// Reads the rows of a run, as the store has written them. Fails if the run has values in `blobs`.
     pub fn of(conn: &Connection, run: Uuid, review: Uuid) -> Result<Self> {
-        let mut found: [Vec<Vec<Cell>>; 8] = Default::default();
+        let mut found: Rows = Default::default();
         for ((table, columns, key), rows) in TABLES.into_iter().zip(&mut found) {
             let (id, key) = match key {
                 "review" => (review, "id"),
@@ -100,7 +103,8 @@ impl Template {
             }
         }
         let mut entries = 0;
-        for row in &found[7] {
+        let log = TABLES.len() - 1;
+        for row in &found[log] {
             let Some(Cell::Text(body)) = row.get(3) else { continue };
             let body: Value = serde_json::from_str(body)?;
             entries += body["events"].as_array().context("a row has no events")?.len();
@@ -115,9 +119,8 @@ impl Template {
         Ok(Self { rows, ids, classes, entries })
     }
 
-    /// Returns the rows of copy `number`, in the order of [`TABLES`], created at `at` (microseconds) and with these
-    /// words.
-    pub fn copy(&self, number: usize, at: i64, words: &str) -> [Vec<Vec<Cell>>; 8] {
+    /// Returns the rows of copy `number`, created at `at` (microseconds) and with these words.
+    pub fn copy(&self, number: usize, at: i64, words: &str) -> Rows {
         let ids: Vec<Uuid> = (0..self.ids.len()).map(|id| id_of(number, id, at)).collect();
         let cell = |part: &Part| match part {
             Part::Same(cell) => cell.clone(),
@@ -136,8 +139,7 @@ impl Template {
                 Cell::Text(pack(text))
             }
         };
-        let rows = |rows: &Vec<Vec<Part>>| rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-        [0, 1, 2, 3, 4, 5, 6, 7].map(|table| rows(&self.rows[table]))
+        self.rows.each_ref().map(|rows| rows.iter().map(|row| row.iter().map(cell).collect()).collect())
     }
 }
 

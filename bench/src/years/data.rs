@@ -15,7 +15,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 use uuid::Uuid;
 
-use super::copies::{TABLES, Template, WORDS};
+use super::copies::{Rows, TABLES, Template, WORDS};
 use crate::server::Data;
 use crate::store;
 
@@ -67,7 +67,7 @@ pub async fn make(data: &Data, entries: usize) -> Result<String> {
     let rare_step = (runs / RARE).max(1);
     let mut number = 0;
     while number < runs {
-        let mut rows: [Vec<Vec<Cell>>; 8] = Default::default();
+        let mut rows: Rows = Default::default();
         for number in number..(number + CHUNK).min(runs) {
             // The newest runs wait.
             let template = if number >= runs - pending { &waiting } else { &finished };
@@ -132,7 +132,7 @@ impl Target {
         })
     }
 
-    async fn write(&mut self, rows: [Vec<Vec<Cell>>; 8], log: &mut Log) -> Result<()> {
+    async fn write(&mut self, rows: Rows, log: &mut Log) -> Result<()> {
         if let Self::Sqlite(conn) = self {
             conn.execute_batch("BEGIN")?;
         }
