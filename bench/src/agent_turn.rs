@@ -98,9 +98,9 @@ pub async fn of_two_gated_calls(options: &Options, name: &str, postgres: Option<
 async fn round_of_turns(server: &Server, length: Duration) -> Result<f64> {
     let connections = connect(std::slice::from_ref(server)).await?;
     let before = server.processor_time()?;
-    let turns = repeat(connections, length, |connection| Box::pin(turn(connection))).await?;
+    let (turns, _) = repeat(connections, length, |connection| Box::pin(turn(connection))).await?;
     let took = server.processor_time()?.saturating_sub(before);
-    Ok(took.as_secs_f64() * 1e3 / f64::from(turns))
+    Ok(took.as_secs_f64() * 1e3 / f64::from(u32::try_from(turns.len())?))
 }
 
 /// Takes one run from launch to completed.

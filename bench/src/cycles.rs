@@ -90,10 +90,8 @@ async fn round(
     length: Duration,
     cycle: fn(&mut Connection) -> BoxFuture<'_, Result<()>>,
 ) -> Result<f64> {
-    let connections = connect(servers).await?;
-    let started = Instant::now();
-    let cycles = repeat(connections, length, cycle).await?;
-    Ok(f64::from(cycles) / started.elapsed().as_secs_f64())
+    let (_, cycles_per_second) = repeat(connect(servers).await?, length, cycle).await?;
+    Ok(cycles_per_second)
 }
 
 /// Opens the connections of all clients, spread evenly over the servers.
@@ -105,28 +103,32 @@ pub async fn connect(servers: &[Server]) -> Result<Vec<Connection>> {
     Ok(connections)
 }
 
-/// Lets all clients do `work` again and again for `length`. Returns how often they did it together.
-pub async fn repeat(
-    connections: Vec<Connection>,
+/// Lets all clients do `work` again and again for `length`. Returns how long it took each time, in milliseconds, and how
+/// often they did it together per second.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below the precision of a double")]
+pub async fn repeat<C: Send + 'static>(
+    clients: Vec<C>,
     length: Duration,
-    work: fn(&mut Connection) -> BoxFuture<'_, Result<()>>,
-) -> Result<u32> {
+    work: fn(&mut C) -> BoxFuture<'_, Result<()>>,
+) -> Result<(Vec<f64>, f64)> {
     let started = Instant::now();
-    let clients = connections.into_iter().map(|mut connection| {
+    let clients = clients.into_iter().map(|mut client| {
         tokio::spawn(async move {
-            let mut times = 0_u32;
+            let mut took = Vec::new();
             while started.elapsed() < length {
-                work(&mut connection).await?;
-                times += 1;
+                let began = Instant::now();
+                work(&mut client).await?;
+                took.push(began.elapsed().as_secs_f64() * 1000.0);
             }
-            anyhow::Ok(times)
+            anyhow::Ok(took)
         })
     });
-    let mut times = 0;
+    let mut took = Vec::new();
     for client in futures::future::join_all(clients).await {
-        times += client??;
+        took.extend(client??);
     }
-    Ok(times)
+    let per_second = took.len() as f64 / started.elapsed().as_secs_f64();
+    Ok((took, per_second))
 }
 
 /// The members of a run that a cycle needs.

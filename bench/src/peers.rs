@@ -5,17 +5,20 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use backend::clock::{Clock as _, SystemClock};
 use countersign::{Choice, Context, Countersign, parse};
+use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use shared::definition::Flow;
+use uuid::Uuid;
 
 use crate::client::Connection;
-use crate::store::random_id;
-use crate::{Options, cycles, median, server};
+use crate::cycles::{cycle, repeat};
+use crate::{Options, median, server};
 
 /// The first argument with which this program acts as the callers: `load PEER ADDRESS HEADER CALLERS SECONDS`.
 pub const LOAD: &str = "load";
@@ -27,9 +30,6 @@ pub const ONLY: &str = "peers";
 
 /// The person who decides in the embedded peer.
 const PERSON: &str = "ana";
-
-/// The task of one caller, which returns how long each of its cycles took.
-type Caller = JoinHandle<Result<Vec<Duration>>>;
 
 /// Runs `bench/peers/run`, which compares Countersign with its peers.
 pub fn compare(options: &Options) -> Result<()> {
@@ -50,9 +50,9 @@ pub async fn load(arguments: &[String]) -> Result<()> {
     let [peer, address, header, callers, seconds] = arguments else {
         bail!("load PEER ADDRESS HEADER CALLERS SECONDS")
     };
-    let is_restate = match peer.as_str() {
-        "countersign" => false,
-        "restate" => true,
+    let work: fn(&mut Connection) -> BoxFuture<'_, Result<()>> = match peer.as_str() {
+        "countersign" => |connection| Box::pin(cycle(connection)),
+        "restate" => |connection| Box::pin(restate_cycle(connection)),
         _ => bail!("there is no way to call {peer}"),
     };
     let length = Duration::from_secs_f64(seconds.parse()?);
@@ -60,37 +60,17 @@ pub async fn load(arguments: &[String]) -> Result<()> {
     for _ in 0..callers.parse::<usize>()? {
         connections.push(Connection::open(address, header).await?);
     }
-    let started = Instant::now();
-    let callers = connections.into_iter().map(|mut connection| {
-        tokio::spawn(async move {
-            let mut took = Vec::new();
-            while started.elapsed() < length {
-                let began = Instant::now();
-                if is_restate {
-                    restate_cycle(&mut connection).await?;
-                } else {
-                    cycles::cycle(&mut connection).await?;
-                }
-                took.push(began.elapsed());
-            }
-            anyhow::Ok(took)
-        })
-    });
-    print(&ended(callers, started).await?)
+    print(&figures(repeat(connections, length, work).await?))
 }
 
 /// Starts a workflow of Restate that waits for a promise, resolves the promise, and waits for the workflow's result.
 async fn restate_cycle(connection: &mut Connection) -> Result<()> {
-    let run = uuid_of(random_id());
+    let run = Uuid::from_bytes(SystemClock.random()).simple();
     connection.post(&format!("/Gate/{run}/run/send"), &json!(false)).await?;
     connection.post(&format!("/Gate/{run}/decide"), &json!("yes")).await?;
     let verdict = connection.get(&format!("/restate/workflow/Gate/{run}/attach")).await?;
     ensure!(verdict == "yes", "ended with {verdict}");
     Ok(())
-}
-
-fn uuid_of(bytes: [u8; 16]) -> String {
-    bytes.map(|byte| format!("{byte:02x}")).concat()
 }
 
 /// A command of the harness to the embedded peer: one line of JSON.
@@ -117,35 +97,20 @@ pub async fn embedded(arguments: &[String]) -> Result<()> {
 }
 
 async fn embedded_load(countersign: &Arc<Countersign>, callers: usize, length: Duration) -> Result<Value> {
-    let flow = Arc::new(parse(server::FLOW)?);
-    let started = Instant::now();
-    let callers = (0..callers).map(|_| {
-        let (countersign, flow) = (Arc::clone(countersign), Arc::clone(&flow));
-        tokio::spawn(async move {
-            let mut took = Vec::new();
-            while started.elapsed() < length {
-                let began = Instant::now();
-                let mut running = countersign.launch(&flow, json!({}), Context::default()).await?;
-                let waiting = running.paused().await?.context("it does not wait")?;
-                countersign.decide(&waiting[0], Choice::option("yes"), PERSON).await?;
-                running.finished().await?;
-                took.push(began.elapsed());
-            }
-            anyhow::Ok(took)
-        })
-    });
-    ended(callers, started).await
+    let caller = (Arc::clone(countersign), Arc::new(parse(server::FLOW)?));
+    Ok(figures(repeat(vec![caller; callers], length, |caller| Box::pin(embedded_cycle(caller))).await?))
 }
 
-/// Waits for all callers, and returns the cycles per second and the median duration of a cycle in milliseconds.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below the precision of a double")]
-async fn ended(callers: impl Iterator<Item = Caller>, started: Instant) -> Result<Value> {
-    let mut milliseconds = Vec::new();
-    for caller in futures::future::join_all(callers).await {
-        milliseconds.extend(caller??.iter().map(|took| took.as_secs_f64() * 1000.0));
-    }
-    let cycles_per_second = milliseconds.len() as f64 / started.elapsed().as_secs_f64();
-    Ok(json!({"cycles_per_second": cycles_per_second, "median_ms": median(milliseconds)}))
+async fn embedded_cycle((countersign, flow): &(Arc<Countersign>, Arc<Flow>)) -> Result<()> {
+    let mut running = countersign.launch(flow, json!({}), Context::default()).await?;
+    let waiting = running.paused().await?.context("it does not wait")?;
+    countersign.decide(&waiting[0], Choice::option("yes"), PERSON).await?;
+    running.finished().await?;
+    Ok(())
+}
+
+fn figures((milliseconds, cycles_per_second): (Vec<f64>, f64)) -> Value {
+    json!({"cycles_per_second": cycles_per_second, "median_ms": median(milliseconds)})
 }
 
 fn print(line: &Value) -> Result<()> {

@@ -2,10 +2,10 @@
 //! with the same grouping to a database with the same schema.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use backend::clock::{Clock, Moment, SystemClock};
+use backend::clock::{Clock as _, Moment, SystemClock};
 use backend::engine::Input;
 use backend::flow;
 use backend::store::{Actor, Change, Committed, NewFlow, NewUserRecord, Operation, Store, StoreOptions};
@@ -14,6 +14,7 @@ use shared::decision::{DecisionRequest, Verdict, Via};
 use shared::id::{ReviewId, RunId};
 
 use crate::client::CLIENTS;
+use crate::cycles::repeat;
 use crate::report::Row;
 use crate::server::FLOW;
 use crate::{Options, bare, median, share_of};
@@ -50,23 +51,8 @@ pub async fn save_flow(store: &Store, source: &str) -> Result<()> {
 }
 
 async fn round_of_transitions(store: &Store, length: Duration) -> Result<f64> {
-    let started = Instant::now();
-    let clients = (0..CLIENTS).map(|_| {
-        let store = store.clone();
-        tokio::spawn(async move {
-            let mut transitions = 0_u32;
-            while started.elapsed() < length {
-                cycle(&store).await?;
-                transitions += 2;
-            }
-            anyhow::Ok(transitions)
-        })
-    });
-    let mut transitions = 0;
-    for client in futures::future::join_all(clients).await {
-        transitions += client??;
-    }
-    Ok(f64::from(transitions) / started.elapsed().as_secs_f64())
+    let (_, cycles_per_second) = repeat(vec![store.clone(); CLIENTS], length, |store| Box::pin(cycle(store))).await?;
+    Ok(2.0 * cycles_per_second)
 }
 
 /// Launches a run and decides its review: two transitions.
@@ -110,9 +96,4 @@ pub async fn decide(store: &Store, review: ReviewId) -> Result<()> {
 
 fn admin() -> Result<Principal> {
     Ok(Principal::new("admin".parse()?, ["admin".to_owned()].into()))
-}
-
-/// Returns random bytes for an id.
-pub fn random_id() -> [u8; 16] {
-    SystemClock.random()
 }
