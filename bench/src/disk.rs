@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::client::{CLIENTS, Connection};
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::{Options, below, cycles, median};
+use crate::{Options, below, cycles, median, percentile};
 
 /// The number of waiting runs.
 const RUNS: usize = 100_000;
@@ -39,8 +39,7 @@ pub fn durable(folder: &Path, times: usize, apart: Duration) -> Result<f64> {
         file.sync_data()?;
         took.push(started.elapsed().as_secs_f64() * 1000.0);
     }
-    took.sort_by(f64::total_cmp);
-    Ok(took[times * 99 / 100])
+    Ok(percentile(took, 99))
 }
 
 /// Measures the bytes on disk and in memory per waiting run, and how long the server takes to be ready with all of

@@ -1,15 +1,13 @@
 //! How long a reviewer waits for the first rows of the inbox: the real console in Chromium, on a line of 10 Mbit/s and
 //! a processor that is four times slower, with a cold and a warm browser cache.
 
-use std::time::Duration;
-
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use serde_json::json;
 use tests::Browser;
 
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::{Options, below, median};
+use crate::{Options, below, median, wait};
 
 /// The number of pending reviews: a full page of the inbox.
 const PENDING: usize = 60;
@@ -71,13 +69,6 @@ async fn measured(options: &Options, browser: &Browser, server: &Server) -> Resu
 async fn first_row(browser: &Browser, inbox: &str) -> Result<f64> {
     browser.driver.goto("about:blank").await?;
     browser.driver.goto(inbox).await?;
-    for _ in 0..400 {
-        let painted = browser.driver.execute("return window.firstRow ?? 0", Vec::new()).await?.convert::<f64>()?;
-        if painted > 0.0 {
-            return Ok(painted);
-        }
-        tokio::time::sleep(Duration::from_millis(25)).await;
-    }
-    ensure!(false, "the inbox shows no row");
-    Ok(f64::NAN)
+    wait(browser, "window.firstRow").await?;
+    Ok(browser.driver.execute("return window.firstRow", Vec::new()).await?.convert()?)
 }

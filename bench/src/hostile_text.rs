@@ -1,15 +1,15 @@
 //! How long the console takes to lay out a megabyte of text that was written to freeze it: the real console in
 //! Chromium, from the click on the review's row until its text is painted.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use anyhow::{Context, Result};
+use serde_json::json;
 use tests::Browser;
 
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::{Options, below, median};
+use crate::{Options, below, median, wait};
 
 /// The hostile texts: a name, and the markup that is repeated. The first opens a link at each place, the second a
 /// comment.
@@ -18,8 +18,6 @@ const SHAPES: [(&str, &str); 2] = [("links", "[]("), ("comments", "a <!--")];
 const LENGTH: usize = 1_000_000;
 /// The target for the layout, in milliseconds.
 const LIMIT: f64 = 200.0;
-/// The time limit for conditions that are waited for but not measured.
-const CONDITION_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A flow that puts a text under review. The run joins it from two halves, since a whole one is too large for a
 /// request.
@@ -69,7 +67,7 @@ fn half_of(shape: &str) -> String {
 async fn measured(options: &Options, browser: &Browser, server: &Server, reviews: &[String]) -> Result<Vec<Row>> {
     server.log_in_to_console(browser).await?;
     browser.driver.goto(format!("http://{}/inbox", server.address)).await?;
-    let rows = format!("return document.querySelectorAll('.rows .row').length === {}", reviews.len());
+    let rows = format!("document.querySelectorAll('.rows .row').length === {}", reviews.len());
     wait(browser, &rows).await?;
     let (short, long) = reviews.split_first().context("no reviews")?;
     let mut all = Vec::new();
@@ -88,17 +86,8 @@ async fn measured(options: &Options, browser: &Browser, server: &Server, reviews
 
 async fn open(browser: &Browser, review: &str, length: usize) -> Result<f64> {
     browser.driver.execute(OPEN, vec![json!(review), json!(length)]).await?;
-    wait(browser, "return took > 0").await?;
+    wait(browser, "took > 0").await?;
     // The rest of the page, such as the column beside the text, delays no reader; it must not count in the next figure.
     tokio::time::sleep(Duration::from_millis(500)).await;
     Ok(browser.driver.execute("return took", Vec::new()).await?.convert()?)
-}
-
-async fn wait(browser: &Browser, script: &str) -> Result<()> {
-    let end = Instant::now() + CONDITION_TIMEOUT;
-    while *browser.driver.execute(script, Vec::new()).await?.json() != Value::Bool(true) {
-        ensure!(Instant::now() < end, "after {CONDITION_TIMEOUT:?} still not: {script}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
 }

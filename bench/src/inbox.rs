@@ -12,7 +12,7 @@ use tokio::time::{interval, sleep};
 
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::{Options, below, cycles, median, queue};
+use crate::{Options, below, cycles, median, percentile, queue, wait};
 
 /// The number of times that the page is loaded.
 const LOADS: usize = 5;
@@ -29,8 +29,6 @@ const RUNS_PER_SECOND: u32 = 25;
 /// the length divided by `SAMPLES`.
 const SAMPLE_EVERY: Duration = Duration::from_mins(1);
 const SAMPLES: u32 = 10;
-/// The time limit for conditions that are waited for but not measured.
-const CONDITION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A flow whose reviews expire soon, and so are near the top of the inbox.
 const SOON: &str = r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?", "timeout": "5m",
@@ -76,7 +74,7 @@ pub async fn in_a_browser(options: &Options, name: &str, postgres: Option<&str>)
     // The first start creates the tables and the admin.
     drop(Server::start(&options.binary, &mut data).await?);
     let file = format!("sqlite:{}", data.path().join("countersign.db").display());
-    queue::fill(data.database().unwrap_or(&file), queue::now()).await?;
+    queue::fill(data.database().unwrap_or(&file)).await?;
     let server = Server::start(&options.binary, &mut data).await?;
     let mut connection = server.connect().await?;
     connection.send("PUT", "/api/v1/flows/ask", "application/json", SOON).await?;
@@ -114,7 +112,7 @@ impl Page<'_> {
         // The pause in the reset lets the page open the selected review first.
         self.reset().await?;
         self.press("/", Value::Null).await?;
-        self.wait("document.activeElement.matches('.search input')").await?;
+        wait(self.browser, "document.activeElement.matches('.search input')").await?;
         self.type_words().await?;
         rows.extend(self.keys(&named("letter")).await?);
 
@@ -137,9 +135,9 @@ impl Page<'_> {
     /// Loads the inbox, and returns the milliseconds from the opening of the socket to the first painted rows.
     async fn load(&self) -> Result<f64> {
         self.browser.driver.goto(format!("http://{}/inbox", self.server.address)).await?;
-        self.wait("probe.rows && probe.open").await?;
+        wait(self.browser, "probe.rows && probe.open").await?;
         // The first responses have arrived and been drawn, counts included.
-        self.wait("document.querySelector('.chip .count')").await?;
+        wait(self.browser, "document.querySelector('.chip .count')").await?;
         Ok((self.number("probe.rows - probe.open").await?).max(0.0))
     }
 
@@ -150,7 +148,7 @@ impl Page<'_> {
             ticks.tick().await;
             self.press("j", json!(number > 0)).await?;
         }
-        self.wait("location.pathname.startsWith('/reviews/')").await
+        wait(self.browser, "location.pathname.startsWith('/reviews/')").await
     }
 
     async fn type_words(&self) -> Result<()> {
@@ -159,7 +157,7 @@ impl Page<'_> {
             ticks.tick().await;
             self.press(&letter.to_string(), Value::Null).await?;
         }
-        self.wait("location.search.includes('q=')").await
+        wait(self.browser, "location.search.includes('q=')").await
     }
 
     /// Launches and decides runs for `length`, as others would, and moves in the list now and then. Returns how fast
@@ -227,12 +225,10 @@ impl Page<'_> {
     /// Measures the time from a key to the next paint since the last reset (median and 95th percentile), and the
     /// longest task.
     async fn keys(&self, name: &str) -> Result<[Row; 3]> {
-        let mut keys: Vec<f64> = serde_json::from_value(self.run("return probe.keys").await?)?;
-        keys.sort_by(f64::total_cmp);
-        let p95 = keys.get(keys.len() * 95 / 100).copied().unwrap_or(f64::NAN);
+        let keys: Vec<f64> = serde_json::from_value(self.run("return probe.keys").await?)?;
         Ok([
-            below(&format!("{name}_median"), median(keys), "ms", 50.0),
-            below(&format!("{name}_p95"), p95, "ms", 50.0),
+            below(&format!("{name}_median"), median(keys.clone()), "ms", 50.0),
+            below(&format!("{name}_p95"), percentile(keys, 95), "ms", 50.0),
             // The browser only reports tasks of 50 ms and more.
             below(&format!("{name}_longest_task"), self.number("probe.longest()").await?, "ms", 50.0),
         ])
@@ -243,15 +239,6 @@ impl Page<'_> {
         self.cdp("Input.dispatchKeyEvent", down).await?;
         if repeats != json!(true) {
             self.cdp("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key })).await?;
-        }
-        Ok(())
-    }
-
-    async fn wait(&self, condition: &str) -> Result<()> {
-        let end = Instant::now() + CONDITION_TIMEOUT;
-        while self.run(&format!("return !!({condition})")).await? != json!(true) {
-            anyhow::ensure!(Instant::now() < end, "after {CONDITION_TIMEOUT:?} still not: {condition}");
-            sleep(Duration::from_millis(20)).await;
         }
         Ok(())
     }

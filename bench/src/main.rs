@@ -24,10 +24,13 @@ mod store;
 mod years;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Parser;
 use report::{Report, Row};
+use serde_json::json;
+use tests::Browser;
 
 /// What to measure, and how long.
 #[derive(Parser)]
@@ -155,9 +158,26 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// The median of some figures; the upper one of the two in the middle, and NaN if there are none.
-pub fn median(mut figures: Vec<f64>) -> f64 {
+pub fn median(figures: Vec<f64>) -> f64 {
+    percentile(figures, 50)
+}
+
+/// The figure that this percentage of the figures is below, and NaN if there are none.
+pub fn percentile(mut figures: Vec<f64>, percentage: usize) -> f64 {
     figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+    figures.get(figures.len() * percentage / 100).copied().unwrap_or(f64::NAN)
+}
+
+/// Waits until an expression is true in the page.
+pub async fn wait(browser: &Browser, condition: &str) -> anyhow::Result<()> {
+    const LIMIT: Duration = Duration::from_mins(1);
+    let end = Instant::now() + LIMIT;
+    let script = format!("return !!({condition})");
+    while *browser.driver.execute(script.as_str(), Vec::new()).await?.json() != json!(true) {
+        ensure!(Instant::now() < end, "after {LIMIT:?} still not: {condition}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
 }
 
 /// A row whose target is met if the value is at least the target.

@@ -16,7 +16,7 @@ use shared::inbox::ReviewOrder;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::report::Row;
-use crate::{Options, below, median};
+use crate::{Options, below, median, percentile};
 
 /// The number of pending reviews.
 const PENDING: usize = 100_000;
@@ -35,7 +35,7 @@ pub async fn pages(options: &Options, name: &str, url: &str) -> Result<Vec<Row>>
     let clock = Arc::new(SystemClock);
     let store = Store::open(StoreOptions::new(url.to_owned(), clock.clone())).await?;
     store.close().await;
-    fill(url, now()).await?;
+    fill(url).await?;
     // Opening the store puts the reviews into the queue, as with a database of an earlier version.
     let started = Instant::now();
     let store = Store::open(StoreOptions::new(url.to_owned(), clock)).await?;
@@ -83,21 +83,15 @@ pub async fn pages(options: &Options, name: &str, url: &str) -> Result<Vec<Row>>
             }
         }
         let names = ["first", "far", "filtered", "empty", "facets", "facets_words", "count"];
-        for (what, mut took) in names.into_iter().zip(took) {
+        for (what, took) in names.into_iter().zip(took) {
             let target = if what.starts_with("facets") { 250.0 } else { 50.0 };
             let named = |figure: &str| format!("queue_{name}_{who}_{what}_{figure}");
             rows.push(below(&named("median"), median(took.clone()), "ms", target));
-            took.sort_by(f64::total_cmp);
-            rows.push(below(&named("p99"), took[took.len() * 99 / 100], "ms", target));
+            rows.push(below(&named("p99"), percentile(took, 99), "ms", target));
         }
     }
     store.close().await;
     Ok(rows)
-}
-
-/// The current time, in microseconds since 1970.
-pub fn now() -> i64 {
-    SystemClock.now().0
 }
 
 /// The URL of a SQLite database in a folder.
@@ -105,8 +99,9 @@ pub fn sqlite_url(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("queue.db").display())
 }
 
-/// Writes [`PENDING`] reviews as an earlier version did, without rows in the queue. `now` is in microseconds.
-pub async fn fill(url: &str, now: i64) -> Result<()> {
+/// Writes [`PENDING`] reviews as an earlier version did, without rows in the queue.
+pub async fn fill(url: &str) -> Result<()> {
+    let now = SystemClock.now().0;
     let mut statements = Vec::new();
     for chunk in 0..PENDING / CHUNK {
         let (mut reviews, mut audience) = (Vec::new(), Vec::new());

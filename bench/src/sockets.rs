@@ -14,7 +14,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_conf
 
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::{Options, below, cycles, disk, median};
+use crate::{Options, below, cycles, disk, median, percentile};
 
 /// The client's end of a WebSocket.
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -79,7 +79,7 @@ pub async fn decision_seen(options: &Options) -> Result<Row> {
                 Some(client) => client,
                 None => free.recv().await.context("no client")?,
             };
-            sent.insert(review.id.clone(), now());
+            sent.insert(review.id.clone(), Instant::now());
             let back = back.clone();
             tokio::spawn(async move {
                 if cycles::decide(&mut client, &review).await.is_ok() {
@@ -95,21 +95,16 @@ pub async fn decision_seen(options: &Options) -> Result<Row> {
                 latencies.push(Instant::duration_since(&at, *sent).as_secs_f64() * 1000.0);
             }
         }
-        latencies.sort_by(f64::total_cmp);
-        p99s.push(latencies[latencies.len() * 99 / 100]);
+        p99s.push(percentile(latencies, 99));
         disks.push(disk::durable(data.path(), count, Duration::from_secs(1) / PER_SECOND)?);
     }
     readers.iter().for_each(JoinHandle::abort);
     Ok(below("decision_seen_p99", median(p99s), "ms", 10.0).beside(median(disks)))
 }
 
-fn now() -> Instant {
-    Instant::now()
-}
-
 async fn report_resolutions(mut socket: Socket, seen: mpsc::UnboundedSender<(String, Instant)>) {
     while let Some(Ok(message)) = socket.next().await {
-        let at = now();
+        let at = Instant::now();
         let Ok(text) = message.to_text() else { continue };
         if !text.contains(r#""kind":"review.resolved""#) {
             continue;

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use crate::client::Connection;
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::{Options, below, cycles, median};
+use crate::{Options, below, cycles, median, percentile};
 
 /// The number of reads of each kind in a round.
 const READS: usize = 20;
@@ -98,8 +98,7 @@ pub async fn reads(options: &Options, name: &str, postgres: Option<&str>) -> Res
                 }
             }
         }
-        let [small, mut large] = took;
-        rows.extend(beside(&format!("years_{name}_{kind}"), median(small), &mut large, (MEDIAN, P99)));
+        rows.extend(beside(&format!("years_{name}_{kind}"), took, (MEDIAN, P99)));
     }
     small.connect().await?;
     large.connect().await?;
@@ -110,9 +109,8 @@ pub async fn reads(options: &Options, name: &str, postgres: Option<&str>) -> Res
                 took.push(if what { house.launch().await? } else { house.start_again(options).await? });
             }
         }
-        let [small, mut large] = took;
-        let (most, most_p99) = if what { (MEDIAN, P99) } else { (START, START) };
-        rows.extend(beside(&format!("years_{name}_{kind}"), median(small), &mut large, (most, most_p99)));
+        let targets = if what { (MEDIAN, P99) } else { (START, START) };
+        rows.extend(beside(&format!("years_{name}_{kind}"), took, targets));
     }
     let databases = [small.data.database().map(str::to_owned), large.data.database().map(str::to_owned)];
     drop((small, large));
@@ -122,10 +120,8 @@ pub async fn reads(options: &Options, name: &str, postgres: Option<&str>) -> Res
     Ok(rows)
 }
 
-fn beside(name: &str, small: f64, large: &mut [f64], (most, most_p99): (f64, f64)) -> [Row; 2] {
-    let middle = median(large.to_vec());
-    large.sort_by(f64::total_cmp);
-    let p99 = large.get(large.len() * 99 / 100).copied().unwrap_or(f64::NAN);
+fn beside(name: &str, [small, large]: [Vec<f64>; 2], (most, most_p99): (f64, f64)) -> [Row; 2] {
+    let (small, middle, p99) = (median(small), median(large.clone()), percentile(large, 99));
     let met = middle < most && (middle < NOISE || middle <= small * RATIO);
     let row = below(name, middle, "ms", most).beside(small);
     [Row { met, ..row }, below(&format!("{name}_p99"), p99, "ms", most_p99)]
