@@ -76,7 +76,7 @@ struct Action {
 
 /// Measures the processor time of a turn on SQLite, or on PostgreSQL if `postgres` is the address of an administrator:
 /// the median of the rounds.
-pub async fn of_two_gated_calls(options: &Options, name: &str, postgres: Option<&str>) -> Result<Row> {
+pub async fn of_two_gated_calls(options: &Options, name: &str, postgres: Option<&str>) -> Result<[Row; 1]> {
     let mut data = Data::new(postgres).await?;
     let server = Server::start(&options.binary, &mut data).await?;
     server.connect().await?.send("PUT", "/api/v1/flows/turn", "application/json", FLOW).await?;
@@ -91,7 +91,7 @@ pub async fn of_two_gated_calls(options: &Options, name: &str, postgres: Option<
     if let Some(admin) = postgres {
         forget(admin, [data.database(), None]).await?;
     }
-    Ok(below(&format!("agent_turn_{name}"), median(rounds), "ms", TARGET))
+    Ok([below(&format!("agent_turn_{name}"), median(rounds), "ms", TARGET)])
 }
 
 /// Takes turns for `length`. Returns the processor time of one, in milliseconds.

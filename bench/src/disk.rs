@@ -70,7 +70,7 @@ pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
 
 /// Measures the bytes on disk per finished run of a flow with one node.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
-pub async fn finished_runs(options: &Options) -> Result<Row> {
+pub async fn finished_runs(options: &Options) -> Result<[Row; 1]> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
     make(&server, FINISHED, cycles::cycle).await?;
@@ -80,7 +80,7 @@ pub async fn finished_runs(options: &Options) -> Result<Row> {
     // By then, the entries are indexed, and the write-ahead log is moved into the database file.
     server.settled_memory().await?;
     let disk = size_of(data.path())?.saturating_sub(before) as f64 / FINISHED as f64;
-    Ok(below("finished_run_disk", disk, "bytes", 3500.0))
+    Ok([below("finished_run_disk", disk, "bytes", 3500.0)])
 }
 
 /// Makes this many runs with all clients together, each by `one`.

@@ -28,7 +28,7 @@ const ENTRIES: usize = 50;
 
 /// Measures frames per second from the first socket that receives an entry to the last, compared with the broadcast.
 /// How soon the first socket receives it is another row (`decision_seen`).
-pub async fn beside_bare_broadcast(options: &Options) -> Result<Row> {
+pub async fn beside_bare_broadcast(options: &Options) -> Result<[Row; 1]> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
     let (arrived, mut arrivals) = mpsc::unbounded_channel();
@@ -56,7 +56,7 @@ pub async fn beside_bare_broadcast(options: &Options) -> Result<Row> {
         theirs.push(rate(their));
     }
     readers.iter().for_each(JoinHandle::abort);
-    Ok(share_of("fan_out_1000", median(ours), "frames/s", median(theirs), 0.7))
+    Ok([share_of("fan_out_1000", median(ours), "frames/s", median(theirs), 0.7)])
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below the precision of a double")]

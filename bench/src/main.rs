@@ -26,7 +26,7 @@ mod years;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use clap::Parser;
 use report::{Report, Row};
 use serde_json::json;
@@ -84,75 +84,46 @@ async fn main() -> anyhow::Result<()> {
     }
     let mut report = Report::new(options.json);
     let wanted = |name: &str| name.contains(&options.only);
-    let on_postgres = |name: &str| options.postgres.as_deref().filter(|_| wanted(name));
+    // `|admin|` stands for the address of an administrator of PostgreSQL. Without one, its rows are left out.
+    macro_rules! measure {
+        ($name:literal, |$admin:ident| $rows:expr) => {
+            if let Some($admin) = options.postgres.as_deref().filter(|_| wanted($name)) {
+                report.add($rows.await?);
+            }
+        };
+        ($name:literal, $rows:expr) => {
+            if wanted($name) {
+                report.add($rows.await?);
+            }
+        };
+    }
     if wanted("bundle") {
-        report.add(bundle::size(&options.bundle)?);
+        report.add([bundle::size(&options.bundle)?]);
     }
-    if wanted("bundle_first_rows") {
-        report.add_all(first_rows::painted(&options).await?);
-    }
-    if wanted("bundle_hostile") {
-        report.add_all(hostile_text::laid_out(&options).await?);
-    }
-    if wanted("cycles_sqlite") {
-        report.add_all(cycles::on_sqlite(&options).await?);
-    }
-    if wanted("agent_turn_sqlite") {
-        report.add(agent_turn::of_two_gated_calls(&options, "sqlite", None).await?);
-    }
-    if wanted("store_sqlite") {
-        report.add(store::against_bare_loop(&options).await?);
-    }
-    if wanted("pages_of") {
-        report.add_all(pages::of_one_commit().await?);
-    }
-    if let Some(postgres) = on_postgres("cycles_postgres") {
-        report.add_all(cycles::on_postgres(&options, postgres).await?);
-    }
-    if let Some(postgres) = on_postgres("agent_turn_postgres") {
-        report.add(agent_turn::of_two_gated_calls(&options, "postgres", Some(postgres)).await?);
-    }
-    if let Some(postgres) = on_postgres("servers") {
-        report.add_all(servers::on_one_database(&options, postgres).await?);
-    }
-    if wanted("queue_sqlite") {
-        let folder = tempfile::tempdir()?;
-        report.add_all(queue::pages(&options, "sqlite", &queue::sqlite_url(folder.path())).await?);
-    }
-    if let Some(postgres) = on_postgres("queue_postgres") {
-        let data = server::Data::new(Some(postgres)).await?;
-        let url = data.database().context("no database")?;
-        report.add_all(queue::pages(&options, "postgres", url).await?);
-        cycles::forget(postgres, [data.database(), None]).await?;
-    }
+    measure!("bundle_first_rows", first_rows::painted(&options));
+    measure!("bundle_hostile", hostile_text::laid_out(&options));
+    measure!("cycles_sqlite", cycles::on_sqlite(&options));
+    measure!("agent_turn_sqlite", agent_turn::of_two_gated_calls(&options, "sqlite", None));
+    measure!("store_sqlite", store::against_bare_loop(&options));
+    measure!("pages_of", pages::of_one_commit());
+    measure!("cycles_postgres", |admin| cycles::on_postgres(&options, admin));
+    measure!("agent_turn_postgres", |admin| agent_turn::of_two_gated_calls(&options, "postgres", Some(admin)));
+    measure!("servers", |admin| servers::on_one_database(&options, admin));
+    measure!("queue_sqlite", queue::pages(&options, "sqlite", None));
+    measure!("queue_postgres", |admin| queue::pages(&options, "postgres", Some(admin)));
     // Creating the logs takes minutes, so `years` is measured only if `--only` names it.
-    let named = !options.only.is_empty();
-    if named && wanted("years_sqlite") {
-        report.add_all(years::reads(&options, "sqlite", None).await?);
+    if !options.only.is_empty() {
+        measure!("years_sqlite", years::reads(&options, "sqlite", None));
+        measure!("years_postgres", |admin| years::reads(&options, "postgres", Some(admin)));
     }
-    if named && let Some(postgres) = on_postgres("years_postgres") {
-        report.add_all(years::reads(&options, "postgres", Some(postgres)).await?);
-    }
-    if wanted("inbox_sqlite") {
-        report.add_all(inbox::in_a_browser(&options, "sqlite", None).await?);
-    }
-    if let Some(postgres) = on_postgres("inbox_postgres") {
-        report.add_all(inbox::in_a_browser(&options, "postgres", Some(postgres)).await?);
-    }
-    if wanted("decision_seen") {
-        report.add(sockets::decision_seen(&options).await?);
-    }
-    if wanted("fan_out") {
-        report.add(fan_out::beside_bare_broadcast(&options).await?);
-    }
-    if wanted("idle_socket") {
-        report.add(sockets::idle_memory(&options).await?);
-    }
-    if wanted("finished_run_disk") {
-        report.add(disk::finished_runs(&options).await?);
-    }
+    measure!("inbox_sqlite", inbox::in_a_browser(&options, "sqlite", None));
+    measure!("inbox_postgres", |admin| inbox::in_a_browser(&options, "postgres", Some(admin)));
+    measure!("decision_seen", sockets::decision_seen(&options));
+    measure!("fan_out", fan_out::beside_bare_broadcast(&options));
+    measure!("idle_socket", sockets::idle_memory(&options));
+    measure!("finished_run_disk", disk::finished_runs(&options));
     if wanted("waiting_run") || wanted("start") {
-        report.add_all(disk::waiting_runs(&options).await?);
+        report.add(disk::waiting_runs(&options).await?);
     }
     report.finish()
 }

@@ -1,7 +1,6 @@
 //! The queue at 100,000 pending reviews: its first page, a page far behind, pages with filters that match little or
 //! nothing, and all counts; for a reviewer with three roles and for an admin. Measured in this process, without HTTP.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +14,9 @@ use shared::definition::Severity;
 use shared::inbox::ReviewOrder;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
+use crate::cycles::forget;
 use crate::report::Row;
+use crate::server::Data;
 use crate::{Options, below, median, percentile};
 
 /// The number of pending reviews.
@@ -31,7 +32,10 @@ const CHUNK: usize = 200;
 const READS: usize = 40;
 
 /// Measures each kind of read in milliseconds, as median and 99th percentile, and the upgrade of the queue in seconds.
-pub async fn pages(options: &Options, name: &str, url: &str) -> Result<Vec<Row>> {
+pub async fn pages(options: &Options, name: &str, postgres: Option<&str>) -> Result<Vec<Row>> {
+    let data = Data::new(postgres).await?;
+    let file = format!("sqlite:{}", data.path().join("queue.db").display());
+    let url = data.database().unwrap_or(&file);
     let clock = Arc::new(SystemClock);
     let store = Store::open(StoreOptions::new(url.to_owned(), clock.clone())).await?;
     store.close().await;
@@ -91,12 +95,10 @@ pub async fn pages(options: &Options, name: &str, url: &str) -> Result<Vec<Row>>
         }
     }
     store.close().await;
+    if let Some(admin) = postgres {
+        forget(admin, [data.database(), None]).await?;
+    }
     Ok(rows)
-}
-
-/// The URL of a SQLite database in a folder.
-pub fn sqlite_url(folder: &Path) -> String {
-    format!("sqlite:{}", folder.join("queue.db").display())
 }
 
 /// Writes [`PENDING`] reviews as an earlier version did, without rows in the queue.

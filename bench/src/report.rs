@@ -45,8 +45,12 @@ impl Report {
         Self { json, rows: Vec::new() }
     }
 
-    /// Adds a row, and prints it at once.
-    pub fn add(&mut self, row: Row) {
+    /// Adds rows, and prints them at once.
+    pub fn add(&mut self, rows: impl IntoIterator<Item = Row>) {
+        rows.into_iter().for_each(|row| self.add_row(row));
+    }
+
+    fn add_row(&mut self, row: Row) {
         let line = if self.json {
             serde_json::to_string(&row).unwrap_or_default()
         } else {
@@ -60,11 +64,6 @@ impl Report {
         // A closed standard output is no reason to stop measuring.
         let _ = writeln!(std::io::stdout(), "{line}");
         self.rows.push(row);
-    }
-
-    /// Adds rows, as [`Self::add`] does.
-    pub fn add_all(&mut self, rows: impl IntoIterator<Item = Row>) {
-        rows.into_iter().for_each(|row| self.add(row));
     }
 
     /// Fails if a target was missed, and names the rows. Fails too if nothing was measured, so that a misspelt `--only`

@@ -46,7 +46,7 @@ pub async fn subscribed(server: &Server, credential: &str) -> Result<Socket> {
 
 /// Measures the milliseconds from sending a decision to receiving it on a socket: the 99th percentile over 100 sockets,
 /// at 200 decisions per second. The limit is what the disk alone takes for as many commits.
-pub async fn decision_seen(options: &Options) -> Result<Row> {
+pub async fn decision_seen(options: &Options) -> Result<[Row; 1]> {
     const SOCKETS: usize = 100;
     const PER_SECOND: u32 = 200;
     let mut data = Data::new(None).await?;
@@ -99,7 +99,7 @@ pub async fn decision_seen(options: &Options) -> Result<Row> {
         disks.push(disk::durable(data.path(), count, Duration::from_secs(1) / PER_SECOND)?);
     }
     readers.iter().for_each(JoinHandle::abort);
-    Ok(below("decision_seen_p99", median(p99s), "ms", 10.0).beside(median(disks)))
+    Ok([below("decision_seen_p99", median(p99s), "ms", 10.0).beside(median(disks))])
 }
 
 async fn report_resolutions(mut socket: Socket, seen: mpsc::UnboundedSender<(String, Instant)>) {
@@ -118,7 +118,7 @@ async fn report_resolutions(mut socket: Socket, seen: mpsc::UnboundedSender<(Str
 
 /// Measures the bytes of the server's memory that an idle, subscribed socket takes.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
-pub async fn idle_memory(options: &Options) -> Result<Row> {
+pub async fn idle_memory(options: &Options) -> Result<[Row; 1]> {
     const SOCKETS: usize = 1_000;
     const WARM: usize = 500;
     const PART: usize = 200;
@@ -148,5 +148,5 @@ pub async fn idle_memory(options: &Options) -> Result<Row> {
         }
         rounds.push(median(parts));
     }
-    Ok(below("idle_socket", median(rounds), "bytes", 10_240.0))
+    Ok([below("idle_socket", median(rounds), "bytes", 10_240.0)])
 }
