@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::process::{cargo, output, program, root, run as run_command, say, target};
+use crate::process::{cargo, program, root, run as run_command, say, target};
+use crate::setup::host;
 
 /// The flags that make the compiler record coverage: edges, in counters of eight bits, and the operands of comparisons.
 const INSTRUMENTATION: &[&str] = &[
@@ -68,9 +69,7 @@ fn targets(only: Option<&str>) -> Result<Vec<String>> {
 
 /// Builds the fuzzer, optimised and instrumented, in its own target folder, and returns the path of the binary.
 fn build() -> Result<PathBuf> {
-    let host = output(program("rustc").arg("-vV")).unwrap_or_default();
-    let host =
-        host.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc does not name its host")?.to_owned();
+    let host = host().context("rustc does not name its host")?;
     let folder = target().join("fuzz");
     say("Building the fuzz targets");
     // With `--target`, build scripts and procedural macros are not instrumented.

@@ -67,17 +67,13 @@ impl Cluster {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        bail!("PostgreSQL did not start; its log is {}", log_of(&folder))
+        bail!("PostgreSQL did not start; its log is {}", folder.join("log").display())
     }
 
     /// The URL of the administrator, without a database.
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}", self.port)
     }
-}
-
-fn log_of(folder: &Path) -> String {
-    folder.join("log").display().to_string()
 }
 
 /// Returns a command for a program. Root runs it as the user `postgres`, since the server refuses to run as root.

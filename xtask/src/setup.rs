@@ -26,7 +26,7 @@ pub fn toolchain() -> Result<()> {
 /// The environment variables that select Debian's compiler for the console (see [`debian_target`]). Empty if the usual
 /// compiler has the standard library for wasm32, or neither has.
 pub fn console_environment() -> Vec<(&'static str, String)> {
-    if has_core(target_libdir("rustc").as_deref()) || !has_core(target_libdir(DEBIAN_RUSTC).as_deref()) {
+    if has_core("rustc") || !has_core(DEBIAN_RUSTC) {
         return Vec::new();
     }
     let linker = output(Command::new("rustc").args(["--print", "sysroot"]))
@@ -38,7 +38,7 @@ pub fn console_environment() -> Vec<(&'static str, String)> {
 }
 
 fn wasm_target() -> Result<()> {
-    if has_core(target_libdir("rustc").as_deref()) || has_core(target_libdir(DEBIAN_RUSTC).as_deref()) {
+    if has_core("rustc") || has_core(DEBIAN_RUSTC) {
         return Ok(());
     }
     say("Adding the wasm32 target");
@@ -88,18 +88,19 @@ fn target_libdir(rustc: &str) -> Option<PathBuf> {
     output(Command::new(rustc).args(["--print", "target-libdir", "--target", WASM])).map(PathBuf::from)
 }
 
-/// Whether a folder has the core library. rustup's list of targets does not show one that was installed another way.
-fn has_core(libdir: Option<&Path>) -> bool {
-    libdir.and_then(|libdir| fs::read_dir(libdir).ok()).is_some_and(|entries| {
+/// Whether a compiler has the core library for wasm32. rustup's list of targets does not show one that was installed
+/// another way.
+fn has_core(rustc: &str) -> bool {
+    target_libdir(rustc).and_then(|libdir| fs::read_dir(libdir).ok()).is_some_and(|entries| {
         entries.flatten().any(|entry| {
-            let path = entry.path();
-            let is_rlib = path.extension().is_some_and(|extension| extension == "rlib");
-            is_rlib && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libcore-"))
+            let is_rlib = entry.path().extension().is_some_and(|extension| extension == "rlib");
+            is_rlib && entry.file_name().to_string_lossy().starts_with("libcore-")
         })
     })
 }
 
-fn host() -> Option<String> {
+/// The target for which rustc compiles by default.
+pub fn host() -> Option<String> {
     let version = output(Command::new("rustc").arg("-vV"))?;
     version.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
@@ -170,18 +171,10 @@ fn postgres_binaries() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(BINARIES) {
         return Some(folder.into());
     }
-    let mut found: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path().join("bin"))
-        .filter(|folder| folder.join("initdb").is_file() && folder.join("pg_ctl").is_file())
-        .collect();
-    found.sort();
-    found.pop().or_else(|| {
+    let has_them = |folder: &PathBuf| folder.join("initdb").is_file() && folder.join("pg_ctl").is_file();
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    versions.map(|entry| entry.path().join("bin")).filter(has_them).max().or_else(|| {
         let path = std::env::var_os("PATH")?;
-        std::env::split_paths(&path).find(|folder| {
-            folder.join("initdb").is_file() && folder.join("pg_ctl").is_file() && folder != Path::new("/usr/local/bin")
-        })
+        std::env::split_paths(&path).find(|folder| has_them(folder) && folder != Path::new("/usr/local/bin"))
     })
 }
