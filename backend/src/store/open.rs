@@ -12,7 +12,7 @@ use super::db::{Conn, Db, Sql};
 use super::driver_error::{ACQUIRE, DriverError};
 use super::postgres::is_alive;
 use super::schema::{self, MigrationError};
-use super::sqlite::{self, Pool};
+use super::sqlite::{self, Pool, PoolUse};
 use super::{Error, OpenMode, StoreOptions};
 use crate::files;
 
@@ -56,9 +56,8 @@ async fn open_sqlite(options: &StoreOptions) -> Result<Db, Error> {
         .map_err(|error| Error::Settings(format!("the database URL {}: {error}", options.url)))?;
     if options.access == OpenMode::Read {
         let immutable = sqlite::cannot_be_written(&path).map_err(Error::Settings)?;
-        let readers =
-            if immutable { Pool::of_an_immutable_file(&path) } else { Pool::of_readers(&path, options.readers) };
-        let db = Db::Sqlite { readers, writer: Pool::of_the_writer(&path) };
+        let (of, most) = if immutable { (PoolUse::Immutable, 1) } else { (PoolUse::Reading, options.readers) };
+        let db = Db::Sqlite { readers: Pool::new(&path, of, most), writer: Pool::new(&path, PoolUse::Writing, 1) };
         schema::check(&db, &options.url).await?;
         return Ok(db);
     }
@@ -70,8 +69,8 @@ async fn open_sqlite(options: &StoreOptions) -> Result<Db, Error> {
         Err(MigrationError::Driver(error)) => return Err(cannot(&error)),
         other => other?,
     }
-    let db =
-        Db::Sqlite { readers: Pool::of_readers(&path, options.readers.max(2)), writer: Pool::of_the_writer(&path) };
+    let readers = Pool::new(&path, PoolUse::Reading, options.readers.max(2));
+    let db = Db::Sqlite { readers, writer: Pool::new(&path, PoolUse::Writing, 1) };
     // Checked on the connection that writes, where it matters.
     let mut conn = db.write_on_this_thread().await.map_err(|error| cannot(&error))?;
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
@@ -123,12 +122,14 @@ async fn postgres(options: &StoreOptions) -> Result<Db, Error> {
         ("statement_timeout", WRITE_LIMIT_MS),
         ("default_transaction_isolation", "read committed"),
     ]);
-    let writers = PgPoolOptions::new()
-        // Two more than the writers, for claims and heartbeats.
-        .max_connections(WRITERS + 2)
+    let pool = PgPoolOptions::new()
         .acquire_timeout(ACQUIRE)
         .test_before_acquire(false)
-        .before_acquire(|conn, about| Box::pin(is_usable(conn, about.idle_for)))
+        .before_acquire(|conn, about| Box::pin(is_usable(conn, about.idle_for)));
+    let writers = pool
+        .clone()
+        // Two more than the writers, for claims and heartbeats.
+        .max_connections(WRITERS + 2)
         .connect_with(keyed)
         .await
         .map_err(|error| {
@@ -145,13 +146,7 @@ async fn postgres(options: &StoreOptions) -> Result<Db, Error> {
         schema::migrate_postgres(&mut first).await?;
         first.close().await?;
     }
-    let readers = PgPoolOptions::new()
-        .max_connections(options.readers.max(2))
-        .acquire_timeout(ACQUIRE)
-        .test_before_acquire(false)
-        .before_acquire(|conn, about| Box::pin(is_usable(conn, about.idle_for)))
-        .connect_with(connect)
-        .await?;
+    let readers = pool.max_connections(options.readers.max(2)).connect_with(connect).await?;
     let db = Db::Postgres { readers, writers };
     if options.access == OpenMode::Read {
         schema::check(&db, "PostgreSQL").await?;

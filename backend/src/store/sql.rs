@@ -40,10 +40,6 @@ impl Sql {
         text
     }
 
-    pub fn args(&self) -> &[Arg] {
-        &self.args
-    }
-
     /// Adds an argument and its placeholder.
     pub fn bind(mut self, arg: impl Into<Arg>) -> Self {
         self.args.push(arg.into());

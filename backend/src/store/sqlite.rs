@@ -29,10 +29,10 @@ const STATEMENTS: usize = 512;
 
 /// The use of a pool's connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PoolUse {
+pub(super) enum PoolUse {
     /// Connections that cannot change anything.
     Reading,
-    /// One connection to a file that nobody can change: it is read without locks and without a write-ahead log.
+    /// Connections to a file that nobody can change: it is read without locks and without a write-ahead log.
     Immutable,
     /// The one connection that writes.
     Writing,
@@ -75,22 +75,8 @@ struct Open {
 }
 
 impl Pool {
-    /// Creates a pool of up to `most` connections that read an existing file.
-    pub fn of_readers(path: &Path, most: u32) -> Self {
-        Self::new(path, PoolUse::Reading, most)
-    }
-
-    /// Creates a pool of one connection that reads a file that nobody can change.
-    pub fn of_an_immutable_file(path: &Path) -> Self {
-        Self::new(path, PoolUse::Immutable, 1)
-    }
-
-    /// Creates a pool of the one connection that writes to an existing file.
-    pub fn of_the_writer(path: &Path) -> Self {
-        Self::new(path, PoolUse::Writing, 1)
-    }
-
-    fn new(path: &Path, of: PoolUse, most: u32) -> Self {
+    /// Creates a pool of up to `most` connections to an existing file.
+    pub fn new(path: &Path, of: PoolUse, most: u32) -> Self {
         let free = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(usize::MAX)));
         Self(Arc::new(PoolState { path: path.to_owned(), of, most, free, idle: Mutex::default() }))
     }
@@ -214,7 +200,7 @@ impl SqliteSession {
 
     /// Runs a statement. Returns how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
-        self.with(move |conn| execute_each(conn, &sql.positional(), [sql.args()])).await
+        self.with(move |conn| execute_each(conn, &sql.positional(), [sql.args.as_slice()])).await
     }
 
     /// Runs a statement once for each list of arguments. Returns how many rows were changed in total. `sql` has
@@ -286,7 +272,7 @@ fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, DriverError> {
     #[cfg(test)]
     SEEN.lock().insert(sql.positional());
     let mut statement = conn.prepare_cached(&sql.positional())?;
-    bind(&mut statement, sql.args())?;
+    bind(&mut statement, &sql.args)?;
     let columns = statement.column_count();
     let mut rows = statement.raw_query();
     let mut found = Vec::new();
@@ -298,7 +284,7 @@ fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, DriverError> {
 
 fn count_groups(conn: &Connection, sql: &Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
     let mut statement = conn.prepare_cached(&sql.positional())?;
-    bind(&mut statement, sql.args())?;
+    bind(&mut statement, &sql.args)?;
     let mut rows = statement.raw_query();
     let mut counts = HashMap::new();
     while let Some(row) = rows.next()? {

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::store::db::{Conn, Db, Sql};
 use crate::store::driver_error::DriverError;
-use crate::store::sqlite::Pool;
+use crate::store::sqlite::{Pool, PoolUse};
 
 /// The thread on which a statement has run, as far as its caller can tell.
 async fn thread_of_statement(conn: &mut Conn) -> Result<ThreadId, DriverError> {
@@ -20,7 +20,8 @@ async fn thread_of_statement(conn: &mut Conn) -> Result<ThreadId, DriverError> {
 fn with_one_reader(folder: &tempfile::TempDir) -> Db {
     let path = folder.path().join("countersign.db");
     std::fs::write(&path, "").expect("an empty database");
-    Db::Sqlite { readers: Pool::of_readers(&path, 1), writer: Pool::of_the_writer(&path) }
+    let pool = |of| Pool::new(&path, of, 1);
+    Db::Sqlite { readers: pool(PoolUse::Reading), writer: pool(PoolUse::Writing) }
 }
 
 #[tokio::test]
