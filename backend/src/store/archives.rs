@@ -60,19 +60,17 @@ impl Store {
             if conn.is_postgres() {
                 conn.fetch(Sql::new("SELECT pg_advisory_xact_lock(1668248942, 1)::text")).await?;
             }
-            let row = conn.fetch_one(sql).await?;
+            let last = conn.first(sql, Row::int).await?;
             conn.rollback().await?;
-            Ok::<_, Error>(row)
+            Ok(last.map_or(0, unsigned))
         };
-        let row = self.inner.db.write(find).await?;
-        Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
+        self.inner.db.write(find).await
     }
 
     /// Returns the offset at which the last archive in a file ends, or 0 if the file has none.
     pub async fn end_of_archive_file(&self, file: &str) -> Result<u64, Error> {
         let sql = Sql::new("SELECT COALESCE(MAX(position + bytes), 0) FROM archives WHERE file = ").bind(file);
-        let row = self.inner.db.read().await?.fetch_one(sql).await?;
-        Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
+        Ok(self.inner.db.read().await?.first(sql, Row::int).await?.map_or(0, unsigned))
     }
 
     /// Returns an archived run and its archive, or `None` if no such run was archived.
@@ -99,8 +97,8 @@ impl Store {
     /// did not keep this.
     pub async fn archived_run_of(&self, review: ReviewId) -> Result<Option<ArchivedRun>, Error> {
         let sql = Sql::new("SELECT run_id FROM archived_reviews WHERE id = ").bind(review.0);
-        let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(None) };
-        Ok(self.archived_run(RunId(row.uuid(0)?)).await?.map(|(run, _)| run))
+        let Some(run) = self.inner.db.read().await?.first(sql, Row::uuid).await? else { return Ok(None) };
+        Ok(self.archived_run(RunId(run)).await?.map(|(run, _)| run))
     }
 
     /// Returns the log row with this number, if it exists.

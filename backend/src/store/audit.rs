@@ -9,7 +9,7 @@ use shared::log::{Entry, Event, ReviewAct};
 
 use super::audit_scan::Scan;
 use super::cursor::LogPlace;
-use super::db::{Conn, Sql};
+use super::db::{Conn, Row, Sql};
 use super::log::read_rows;
 use super::log_index::{Sought, Term};
 use super::log_row::Form;
@@ -56,10 +56,7 @@ impl Store {
         let (mut page, mut places) = (Page { items: Vec::new(), next_cursor: None }, Vec::new());
         let Some(filter) = EntryFilter::of(query) else { return Ok((page, places)) };
         let mut before = match &query.cursor {
-            Some(cursor) => match LogPlace::of(cursor, log) {
-                Some(place) => place,
-                None => return Err(Error::Cursor),
-            },
+            Some(cursor) => LogPlace::of(cursor, log).ok_or(Error::Cursor)?,
             None => conn.head().await?,
         };
         let Some(run) = filter.run(conn).await? else { return Ok((page, places)) };
@@ -132,8 +129,7 @@ impl<'a> EntryFilter<'a> {
     async fn run(&self, conn: &mut Conn) -> Result<Option<Option<RunId>>, Error> {
         let (None, Some(review)) = (self.run, self.review) else { return Ok(Some(self.run)) };
         let sql = Sql::new("SELECT run_id FROM reviews WHERE id = ").bind(review.0);
-        let row = conn.fetch_one(sql).await?;
-        Ok(row.map(|row| row.uuid(0)).transpose()?.map(|run| Some(RunId(run))))
+        Ok(conn.first(sql, Row::uuid).await?.map(|run| Some(RunId(run))))
     }
 
     fn fits(&self, event: &Event) -> bool {

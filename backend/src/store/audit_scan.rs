@@ -18,7 +18,10 @@ const SLACK_US: i64 = 60_000_000;
 
 /// A scan over the rows of the log that may match.
 pub(super) struct Scan {
-    of: Selected,
+    /// The run whose rows are read.
+    run: Option<RunId>,
+    /// What the rows must match by the index, unless they are those of a run.
+    sought: Option<Sought>,
     /// The number of the first row of the log.
     first: i64,
     /// Rows before this one are indexed.
@@ -29,14 +32,6 @@ pub(super) struct Scan {
     to: Option<i64>,
     /// The number of rows in the next batch.
     batch: i64,
-}
-
-enum Selected {
-    /// The rows of a run.
-    Run(RunId),
-    All,
-    /// The rows that may match by the index.
-    Sought(Sought),
 }
 
 /// The result of one step of the scan.
@@ -59,16 +54,10 @@ impl Scan {
         sought: Option<Sought>,
     ) -> Result<Self, Error> {
         let (from, to) = (query.from.map(|from| from.0), query.to.map(|to| to.0));
-        let of = match (run, sought) {
-            (Some(run), _) => Selected::Run(run),
-            (None, Some(sought)) => Selected::Sought(sought),
-            (None, None) => Selected::All,
-        };
         let (first, last) = conn.blocks_of_time(from, to).await?;
-        let oldest = conn.fetch_one(Sql::new("SELECT MIN(seq) FROM log")).await?;
-        let oldest = oldest.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
+        let oldest = conn.first(Sql::new("SELECT MIN(seq) FROM log"), Row::int_opt).await?.flatten().unwrap_or(0);
         let in_time = (oldest.max(first * BLOCK), last.saturating_mul(BLOCK).saturating_add(BLOCK - 1));
-        Ok(Self { of, first: oldest, indexed: conn.indexed_to().await?, in_time, from, to, batch: FIRST })
+        Ok(Self { run, sought, first: oldest, indexed: conn.indexed_to().await?, in_time, from, to, batch: FIRST })
     }
 
     /// Reads the next batch of rows at or before a place.
@@ -78,26 +67,27 @@ impl Scan {
         let top = if before.seen == 0 { before.seq - 1 } else { before.seq };
         let batch = self.batch;
         self.batch = (batch * 2).min(MOST);
+        if let Some(run) = self.run {
+            let sql = self.rows().push(" AND run_id = ").bind(run.0).push(" AND seq <= ").bind(top);
+            return newest_of(conn, sql, batch).await;
+        }
+        // Rows that are not indexed yet are read directly.
+        if top >= self.indexed {
+            return self.window(conn, self.indexed.max(self.first), top, batch).await;
+        }
         let (first, last) = self.in_time;
-        match &self.of {
-            Selected::Run(run) => {
-                let sql = self.rows().push(" AND run_id = ").bind(run.0).push(" AND seq <= ").bind(top);
-                newest_of(conn, sql, batch).await
-            }
-            // Rows that are not indexed yet are read directly.
-            _ if top >= self.indexed => self.window(conn, self.indexed.max(self.first), top, batch).await,
+        let top = top.min(last);
+        match &self.sought {
+            _ if top < first => Ok(ScannedRows { rows: Vec::new(), down_to: None, scanned: 0 }),
+            Some(sought) => self.sought(conn, sought, (first, top), batch).await,
             // Limited by the count of rows, not by their numbers: archived rows leave gaps in the numbers. With a time
             // range, such a query could skip rows without end before it finds a match, so a window of numbers is read
             // instead.
-            Selected::All if top.min(last) >= first && self.from.is_none() && self.to.is_none() => {
-                let sql = self.rows().push(" AND seq >= ").bind(first).push(" AND seq <= ").bind(top.min(last));
+            None if self.from.is_none() && self.to.is_none() => {
+                let sql = self.rows().push(" AND seq >= ").bind(first).push(" AND seq <= ").bind(top);
                 newest_of(conn, sql, batch).await
             }
-            Selected::All if top.min(last) >= first => self.window(conn, first, top.min(last), batch).await,
-            Selected::Sought(sought) if top.min(last) >= first => {
-                self.sought(conn, sought, (first, top.min(last)), batch).await
-            }
-            Selected::All | Selected::Sought(_) => Ok(ScannedRows { rows: Vec::new(), down_to: None, scanned: 0 }),
+            None => self.window(conn, first, top, batch).await,
         }
     }
 
@@ -123,10 +113,7 @@ impl Scan {
             down_to = rows.last().copied();
         }
         let scanned = i64::try_from(rows.len().max(1)).unwrap_or(batch);
-        if rows.is_empty() {
-            return Ok(ScannedRows { rows: Vec::new(), down_to, scanned });
-        }
-        let sql = self.rows().push(" AND seq IN (").list(padded(&rows)).push(") ORDER BY seq DESC");
+        let sql = self.rows().push(" AND seq").among(padded(&rows)).push(" ORDER BY seq DESC");
         Ok(ScannedRows { rows: conn.fetch(sql).await?, down_to, scanned })
     }
 

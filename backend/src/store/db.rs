@@ -34,7 +34,6 @@ pub(crate) enum DatabaseKind {
 }
 
 impl DatabaseKind {
-    /// Picks the value for this kind of database.
     pub fn either<T>(self, sqlite: T, postgres: T) -> T {
         match self {
             Self::Sqlite => sqlite,
@@ -73,15 +72,11 @@ impl Db {
 
     /// Begins a read transaction in which all statements see the same snapshot.
     pub async fn snapshot(&self) -> Result<Conn, DriverError> {
-        self.begin_snapshot(RunsOn::BlockingThread).await
+        self.snapshot_on(RunsOn::BlockingThread).await
     }
 
-    /// Like [`Self::snapshot`], but SQLite is called on the current thread, which may block.
-    pub async fn snapshot_on_this_thread(&self) -> Result<Conn, DriverError> {
-        self.begin_snapshot(RunsOn::ThisThread).await
-    }
-
-    async fn begin_snapshot(&self, place: RunsOn) -> Result<Conn, DriverError> {
+    /// Like [`Self::snapshot`], with SQLite called on this thread.
+    pub async fn snapshot_on(&self, place: RunsOn) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.begin(place).await?),
             Self::Postgres { readers, .. } => {
@@ -276,10 +271,12 @@ impl Conn {
     /// Runs a query and returns all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Row>, DriverError> {
         Ok(match self {
-            Self::Sqlite(conn) => wrap(conn.fetch(sql).await?, Row::Sqlite),
+            _ if sql.is_void => Vec::new(),
+            Self::Sqlite(conn) => conn.fetch(sql).await?.into_iter().map(Row::Sqlite).collect(),
             Self::Postgres(conn) => {
                 let query = postgres(sql)?;
-                wrap(conn.with(async |conn| query.fetch_all(conn).await).await?, Row::Postgres)
+                let rows = conn.with(async |conn| query.fetch_all(conn).await).await?;
+                rows.into_iter().map(Row::Postgres).collect()
             }
         })
     }
@@ -291,16 +288,22 @@ impl Conn {
         }
         let sql = sql.around("SELECT a, b, c, d, COUNT(*) FROM (").push(") AS k(a, b, c, d) GROUP BY a, b, c, d");
         let rows = self.fetch(sql).await?;
-        let count = |row: &Row| {
-            let count = u64::try_from(row.int(4)?).unwrap_or(0);
-            Ok((GroupKey::of(row)?, count))
-        };
-        rows.iter().map(count).collect()
+        rows.iter().map(|row| Ok((GroupKey::of(row)?, u64::try_from(row.int(4)?).unwrap_or(0)))).collect()
     }
 
     /// Runs a query and returns its first row, if any.
     pub async fn fetch_one(&mut self, sql: Sql) -> Result<Option<Row>, DriverError> {
         Ok(self.fetch(sql).await?.into_iter().next())
+    }
+
+    /// Runs a query and returns the first column of its first row, if any.
+    pub async fn first<T>(&mut self, sql: Sql, column: Column<T>) -> Result<Option<T>, DriverError> {
+        self.fetch_one(sql).await?.map(|row| column(&row, 0)).transpose()
+    }
+
+    /// Runs a query and returns the first column of all its rows.
+    pub async fn all<T>(&mut self, sql: Sql, column: Column<T>) -> Result<Vec<T>, DriverError> {
+        self.fetch(sql).await?.iter().map(|row| column(row, 0)).collect()
     }
 
     /// Runs a query that ends with `IN (` for these ids, a few hundred at a time. Returns the ids that it selects.
@@ -309,9 +312,7 @@ impl Conn {
         const AT_ONCE: usize = 500;
         let mut found = Vec::new();
         for some in ids.chunks(AT_ONCE) {
-            for row in self.fetch(Sql::new(query).list(some.iter().copied()).push(")")).await? {
-                found.push(row.uuid(0)?);
-            }
+            found.extend(self.all(Sql::new(query).list(some.iter().copied()).push(")"), Row::uuid).await?);
         }
         Ok(found)
     }
@@ -319,6 +320,7 @@ impl Conn {
     /// Runs a statement. Returns how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
         Ok(match self {
+            _ if sql.is_void => 0,
             Self::Sqlite(conn) => conn.execute(sql).await?,
             Self::Postgres(conn) => {
                 let query = postgres(sql)?;
@@ -327,7 +329,6 @@ impl Conn {
         })
     }
 
-    /// Commits the transaction.
     pub async fn commit(self) -> Result<(), DriverError> {
         match self {
             Self::Sqlite(tx) => tx.end("COMMIT").await,
@@ -335,17 +336,12 @@ impl Conn {
         }
     }
 
-    /// Rolls the transaction back.
     pub async fn rollback(self) -> Result<(), DriverError> {
         match self {
             Self::Sqlite(tx) => tx.end("ROLLBACK").await,
             Self::Postgres(tx) => Ok(tx.end("ROLLBACK").await?),
         }
     }
-}
-
-fn wrap<T>(rows: Vec<T>, make: fn(T) -> Row) -> Vec<Row> {
-    rows.into_iter().map(make).collect()
 }
 
 fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverError> {
@@ -374,6 +370,9 @@ pub(super) enum Row {
     Sqlite(Vec<Value>),
     Postgres(PgRow),
 }
+
+/// A method of [`Row`] that reads a column of a type.
+pub(super) type Column<T> = fn(&Row, usize) -> Result<T, DriverError>;
 
 macro_rules! column {
     ($($name:ident -> $type:ty),+ $(,)?) => {$(

@@ -188,8 +188,7 @@ impl Store {
     /// Returns when the receiver of this delivery was last sent a message about the same event of the same subject.
     pub async fn last_sent_like(&self, held: &StoredDelivery) -> Result<Option<Timestamp>, Error> {
         let sql = like(Sql::new("SELECT MAX(ready_at)"), held).push(" AND status = 'sent'");
-        let row = self.inner.db.read().await?.fetch_one(sql).await?;
-        Ok(row.map(|row| row.int_opt(0)).transpose()?.flatten().map(Timestamp))
+        Ok(self.inner.db.read().await?.first(sql, Row::int_opt).await?.flatten().map(Timestamp))
     }
 
     /// Returns the messages about a review that can still be changed. Those that this version cannot read are left out,
@@ -272,10 +271,7 @@ impl Store {
                 }
             }
             // A run ends once, so nothing needs the URL any more.
-            if !runs.is_empty() {
-                let sql = Sql::new("DELETE FROM run_callbacks WHERE run_id IN (").list(runs).push(")");
-                conn.execute(sql).await?;
-            }
+            conn.execute(Sql::new("DELETE FROM run_callbacks WHERE run_id").among(runs)).await?;
             conn.commit().await?;
             Ok(rows.len() as u64 >= u64::from(FORGOTTEN_AT_ONCE))
         };

@@ -221,8 +221,8 @@ impl Conn {
     /// Returns the number of the newest version of a flow.
     pub async fn newest_version(&mut self, id: &str) -> Result<Option<u32>, Error> {
         let sql = Sql::new("SELECT version FROM flows WHERE id = ").bind(id).push(" ORDER BY version DESC LIMIT 1");
-        let Some(row) = self.fetch_one(sql).await? else { return Ok(None) };
-        u32::try_from(row.int(0)?).map(Some).map_err(|error| Error::Stored(format!("flow {id}: {error}")))
+        let newest = self.first(sql, Row::int).await?.map(u32::try_from).transpose();
+        newest.map_err(|error| Error::Stored(format!("flow {id}: {error}")))
     }
 
     /// Returns a version of a flow; the newest if `version` is `None`.

@@ -30,26 +30,21 @@ impl Conn {
     /// Returns the valid grants with these scopes. In PostgreSQL their rows are locked until the transaction ends: a
     /// grant is revoked either before it is used, or after.
     pub async fn grants_at(&mut self, places: Vec<String>, now: Timestamp) -> Result<Vec<Grant>, Error> {
-        if places.is_empty() {
-            return Ok(Vec::new());
-        }
-        let sql = Sql::new("SELECT body FROM grants WHERE place IN (").list(places.iter().map(String::as_str));
-        let sql = sql.push(") AND expires_at > ").bind(now.0).push(" ORDER BY id");
+        let sql = Sql::new("SELECT body FROM grants WHERE place").among(places);
+        let sql = sql.push(" AND expires_at > ").bind(now.0).push(" ORDER BY id");
         let sql = sql.push(if self.locks_rows() { " FOR SHARE" } else { "" });
         self.fetch(sql).await?.iter().map(grant).collect()
     }
 
     /// Returns all grants that these people have given. In PostgreSQL nobody can use them until the transaction ends.
     pub async fn grants_of<'a>(&mut self, givers: impl IntoIterator<Item = &'a str>) -> Result<Vec<Grant>, Error> {
-        let sql = Sql::new("SELECT body FROM grants WHERE given_by IN (").list(givers).push(") ORDER BY id");
+        let sql = Sql::new("SELECT body FROM grants WHERE given_by").among(givers).push(" ORDER BY id");
         let sql = sql.push(if self.locks_rows() { " FOR UPDATE" } else { "" });
         self.fetch(sql).await?.iter().map(grant).collect()
     }
 
-    /// Returns grants by id.
     pub async fn grants(&mut self, ids: impl IntoIterator<Item = GrantId>) -> Result<Vec<Grant>, Error> {
-        let ids = ids.into_iter().map(|id| id.0);
-        let sql = Sql::new("SELECT body FROM grants WHERE id IN (").list(ids).push(")");
+        let sql = Sql::new("SELECT body FROM grants WHERE id").among(ids.into_iter().map(|id| id.0));
         self.fetch(sql).await?.iter().map(grant).collect()
     }
 }

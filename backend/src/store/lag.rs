@@ -8,7 +8,7 @@ use shared::log::Cursor;
 use shared::time::Timestamp;
 
 use super::cursor::LogPlace;
-use super::db::{Conn, Sql};
+use super::db::{Conn, Row, Sql};
 use super::{Error, Store};
 
 /// The place that each reader of this process has reached.
@@ -29,9 +29,8 @@ impl Store {
         let mut places = self.inner.readers.0.lock().clone();
         let store = self.clone();
         let read = move |mut conn: Conn| async move {
-            let sealed = conn.fetch_one(Sql::new("SELECT MAX(seq) FROM seals")).await?;
-            let sealed = sealed.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
-            places.insert("seals", LogPlace { seq: sealed, seen: u32::MAX });
+            let sealed = conn.first(Sql::new("SELECT MAX(seq) FROM seals"), Row::int_opt).await?.flatten();
+            places.insert("seals", LogPlace { seq: sealed.unwrap_or(0), seen: u32::MAX });
             let now = store.inner.clock.now();
             let mut lag = BTreeMap::new();
             match conn.index_waits_at().await? {
@@ -52,6 +51,6 @@ impl Conn {
     /// Returns when the first row after a place was written.
     async fn oldest_after(&mut self, place: LogPlace) -> Result<Option<Timestamp>, Error> {
         let sql = Sql::new("SELECT at FROM log WHERE seq > ").bind(place.seq).push(" ORDER BY seq LIMIT 1");
-        Ok(self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.map(Timestamp))
+        Ok(self.first(sql, Row::int).await?.map(Timestamp))
     }
 }

@@ -64,8 +64,8 @@ impl Store {
     pub async fn entry_of_review(&self, review: ReviewId, after: &Cursor) -> Result<Option<Entry>, Error> {
         // The entries of a run that only carries a question do not name it, so the run is taken from the review's row.
         let sql = Sql::new("SELECT run_id FROM reviews WHERE id = ").bind(review.0);
-        let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(None) };
-        self.entry_of_run(RunId(row.uuid(0)?), after).await
+        let Some(run) = self.inner.db.read().await?.first(sql, Row::uuid).await? else { return Ok(None) };
+        self.entry_of_run(RunId(run), after).await
     }
 
     /// Returns the first entry of a run after a cursor, which is never too old for this.
@@ -167,8 +167,7 @@ impl Store {
 impl Conn {
     /// Returns the place at the end of the log: everything before it is committed and can be read.
     pub async fn head(&mut self) -> Result<LogPlace, Error> {
-        let row = self.fetch_one(Sql::new(HEAD)).await?;
-        Ok(place_of_head(row.map(|row| row.int_opt(0)).transpose()?.flatten()))
+        Ok(place_of_head(self.first(Sql::new("SELECT MAX(seq) AS head FROM log"), Row::int_opt).await?.flatten()))
     }
 }
 
@@ -190,8 +189,6 @@ pub(super) fn page_of(after: LogPlace, of: RowsOf, limit: u32) -> Sql {
     sql.push("seq >= ").bind(after.seq).push(" ORDER BY seq LIMIT ").bind(limit).push(") AS l ON true")
 }
 
-/// Selects the number of the last row; NULL if the log is empty.
-const HEAD: &str = "SELECT MAX(seq) AS head FROM log";
 /// Selects the number of the last archived row.
 const ARCHIVED_TO: &str = "(SELECT up_to FROM archives ORDER BY number DESC LIMIT 1)";
 

@@ -63,8 +63,8 @@ impl Conn {
         &mut self,
         ids: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<(String, String)>, Error> {
-        let sql = Sql::new("SELECT slack_user_id, username FROM notifications WHERE slack_user_id IN (");
-        let rows = self.fetch(sql.list(ids).push(")")).await?;
+        let sql = Sql::new("SELECT slack_user_id, username FROM notifications WHERE slack_user_id").among(ids);
+        let rows = self.fetch(sql).await?;
         rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
     }
 
@@ -73,8 +73,8 @@ impl Conn {
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<(String, StoredNotifications)>, Error> {
-        let sql = Sql::new("SELECT username, body, slack_user_id FROM notifications WHERE username IN (");
-        let rows = self.fetch(sql.list(names).push(")")).await?;
+        let sql = Sql::new("SELECT username, body, slack_user_id FROM notifications WHERE username").among(names);
+        let rows = self.fetch(sql).await?;
         let read = rows.iter().map(|row| {
             let stored = match readable(row, 1) {
                 Some(chosen) => StoredNotifications::from(chosen),

@@ -8,7 +8,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cursor::Log;
-use super::db::{Conn, Db, Sql};
+use super::db::{Conn, Db, Row, Sql};
 use super::driver_error::{ACQUIRE, DriverError};
 use super::postgres::is_alive;
 use super::schema::{self, MigrationError};
@@ -76,7 +76,7 @@ async fn open_sqlite(options: &StoreOptions) -> Result<Db, Error> {
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
         // The types of the values differ.
         let sql = Sql::new("SELECT CAST(").push(pragma).push(" AS TEXT) FROM pragma_").push(pragma);
-        let found = conn.fetch_one(sql).await?.map(|row| row.text(0)).transpose()?.unwrap_or_default();
+        let found = conn.first(sql, Row::text).await?.unwrap_or_default();
         if found != wanted {
             return Err(Error::Settings(format!(
                 "SQLite's {pragma} is {found:?} but {wanted:?} is required; is the file on a network file system?"
@@ -174,6 +174,6 @@ async fn make_generation(db: &Db, options: &StoreOptions) -> Result<String, Erro
 }
 
 async fn generation(conn: &mut Conn) -> Result<String, Error> {
-    let row = conn.fetch_one(Sql::new("SELECT generation FROM meta")).await?;
-    row.map(|row| row.text(0)).transpose()?.ok_or_else(|| Error::Stored("the table meta is empty".to_owned()))
+    let generation = conn.first(Sql::new("SELECT generation FROM meta"), Row::text).await?;
+    generation.ok_or_else(|| Error::Stored("the table meta is empty".to_owned()))
 }

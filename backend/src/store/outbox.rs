@@ -6,7 +6,7 @@ use shared::id::DeliveryId;
 use shared::log::Cursor;
 use shared::time::Timestamp;
 
-use super::db::{Conn, Sql};
+use super::db::{Conn, Row, Sql};
 use super::delivery_kind::{DeliveryEvent, DeliveryKind, DeliverySubject};
 use super::{Error, Store};
 
@@ -37,8 +37,8 @@ pub struct NewDelivery {
 impl Store {
     /// Returns the cursor up to which the log was turned into deliveries. `None` if there is none.
     pub async fn outbox(&self) -> Result<Option<Cursor>, Error> {
-        let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT place FROM outbox")).await?;
-        Ok(row.map(|row| row.text(0)).transpose()?.map(Cursor))
+        let place = self.inner.db.read().await?.first(Sql::new("SELECT place FROM outbox"), Row::text).await?;
+        Ok(place.map(Cursor))
     }
 
     /// Moves that cursor from `seen` to `to`, and adds the deliveries for the entries in between. Returns `false`, and

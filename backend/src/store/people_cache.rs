@@ -9,7 +9,7 @@ use shared::access::Principal;
 use shared::id::Username;
 
 use super::Error;
-use super::db::{Conn, Sql};
+use super::db::{Conn, Row, Sql};
 
 type People = Arc<BTreeMap<Username, Principal>>;
 
@@ -23,9 +23,9 @@ impl PeopleCache {
     /// Returns everyone who may log in, with their roles, from the cache if they have not changed.
     pub async fn active(&self, conn: &mut Conn) -> Result<People, Error> {
         // Before the people: a change in between then belongs to a revision that is not known yet.
-        let row = conn.fetch_one(Sql::new("SELECT CAST(SUM(revision) AS BIGINT) FROM people_revision")).await?;
-        let row = row.ok_or_else(|| Error::Stored("the table people_revision is empty".to_owned()))?;
-        let revision = row.int(0)?;
+        let sql = Sql::new("SELECT CAST(SUM(revision) AS BIGINT) FROM people_revision");
+        let revision = conn.first(sql, Row::int).await?;
+        let revision = revision.ok_or_else(|| Error::Stored("the table people_revision is empty".to_owned()))?;
         let kept = self.0.lock().as_ref().filter(|(at, _)| *at == revision).map(|(_, people)| Arc::clone(people));
         if let Some(people) = kept {
             return Ok(people);

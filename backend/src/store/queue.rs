@@ -143,8 +143,7 @@ impl Store {
 
     /// Returns the classes of pending reviews with their outlines; also some that are no longer in use.
     pub(super) async fn classes(&self, conn: &mut Conn) -> Result<Vec<(Uuid, Arc<Review>)>, Error> {
-        let rows = conn.fetch(Sql::new("SELECT class FROM classes")).await?;
-        let classes = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+        let classes = conn.all(Sql::new("SELECT class FROM classes"), Row::uuid).await?;
         self.outlines(conn, classes).await
     }
 
@@ -281,10 +280,8 @@ pub(super) fn from(sql: Sql, with_text: bool, among: Option<&[Uuid]>) -> Sql {
             "queue v WHERE true"
         });
     };
-    let none = [Uuid::nil()];
-    let among = if among.is_empty() { &none } else { among };
     let sql = sql.push("reviews r CROSS JOIN queue v WHERE v.due = r.due AND v.severity_rank = r.severity_rank ");
-    sql.push("AND v.created_at = r.created_at AND v.id = r.id AND r.id IN (").list(padded(among)).push(")")
+    sql.push("AND v.created_at = r.created_at AND v.id = r.id AND r.id").among(padded(among))
 }
 
 /// Adds the condition that a review in `queue v` belongs to a run.
@@ -336,8 +333,7 @@ pub(super) fn columns_fit(mut sql: Sql, query: &ReviewQuery, now: Timestamp) -> 
 }
 
 async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, Arc<Review>)>, Error> {
-    let sql = Sql::new("SELECT class, outline FROM classes WHERE class IN (").list(padded(classes)).push(")");
-    let rows = conn.fetch(sql).await?;
+    let rows = conn.fetch(Sql::new("SELECT class, outline FROM classes WHERE class").among(padded(classes))).await?;
     let read = rows.iter().map(|row| {
         let class = row.uuid(0)?;
         // A class that cannot be read must not keep reviews of other classes out of lists.
@@ -354,7 +350,7 @@ async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, A
 pub(super) async fn unused_classes(db: &Db) -> Result<Vec<Uuid>, DriverError> {
     // Both databases hash or sort for EXCEPT.
     let sql = Sql::new("SELECT class FROM classes EXCEPT SELECT class FROM queue LIMIT ").bind(FORGOTTEN_AT_ONCE);
-    db.read().await?.fetch(sql).await?.iter().map(|row| row.uuid(0)).collect()
+    db.read().await?.all(sql, Row::uuid).await
 }
 
 impl Conn {
@@ -365,27 +361,26 @@ impl Conn {
         if unused.is_empty() {
             return Ok(false);
         }
-        let sql = Sql::new("DELETE FROM classes WHERE class IN (").list(unused.iter().copied());
+        let sql = Sql::new("DELETE FROM classes WHERE class").among(unused.iter().copied());
         if self.is_postgres() {
             // Whoever adds a row to the queue has written its class in the same transaction, and so holds a lock on this
             // table. With the table locked, rows that were added meanwhile are checked again.
             self.execute(Sql::new("SET LOCAL lock_timeout = '1s'")).await?;
             self.execute(Sql::new("LOCK TABLE classes IN EXCLUSIVE MODE")).await?;
             // PostgreSQL joins for NOT EXISTS, which takes less time than comparing with a long list.
-            self.execute(sql.push(") AND NOT EXISTS (SELECT 1 FROM queue q WHERE q.class = classes.class)")).await?;
+            self.execute(sql.push(" AND NOT EXISTS (SELECT 1 FROM queue q WHERE q.class = classes.class)")).await?;
         } else {
             // No index of the queue begins with the class, so that SQLite would read the queue once for each class with
             // NOT EXISTS. So it reads the queue once, and only if there is something to remove.
-            let sql = sql.push(") AND class NOT IN (SELECT q.class FROM queue q WHERE q.class IN (");
-            self.execute(sql.list(unused.iter().copied()).push("))")).await?;
+            let sql = sql.push(" AND class NOT IN (SELECT q.class FROM queue q WHERE q.class");
+            self.execute(sql.among(unused.iter().copied()).push(")")).await?;
         }
         Ok(unused.len() >= FORGOTTEN_AT_ONCE as usize)
     }
 
     /// Returns the classes whose outlines match; some of them may no longer be in use.
     pub async fn classes_where(&mut self, fits: impl Fn(&Review) -> bool) -> Result<Vec<Uuid>, Error> {
-        let rows = self.fetch(Sql::new("SELECT class FROM classes")).await?;
-        let all: Vec<Uuid> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+        let all = self.all(Sql::new("SELECT class FROM classes"), Row::uuid).await?;
         let mut found = Vec::new();
         for chunk in all.chunks(CHUNK) {
             let read = read_outlines(self, chunk).await?;

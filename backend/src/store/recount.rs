@@ -56,13 +56,10 @@ impl Conn {
         after: Option<ReviewId>,
         limit: u32,
     ) -> Result<Vec<(ReviewId, RunId)>, Error> {
-        if classes.is_empty() {
-            return Ok(Vec::new());
-        }
         let after = after.map_or(Uuid::nil(), |id| id.0);
-        let sql = Sql::new("SELECT v.id, r.run_id FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class IN (");
+        let sql = Sql::new("SELECT v.id, r.run_id FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class");
         let sql =
-            sql.list(padded(&classes)).push(") AND v.id > ").bind(after).push(" ORDER BY v.id LIMIT ").bind(limit);
+            sql.among(padded(&classes)).push(" AND v.id > ").bind(after).push(" ORDER BY v.id LIMIT ").bind(limit);
         let rows = self.fetch(sql).await?;
         rows.iter().map(|row| Ok((ReviewId(row.uuid(0)?), RunId(row.uuid(1)?)))).collect()
     }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::archives::ARCHIVED_REVIEWS;
 use super::blobs::Blobs;
 use super::cursor::LogPlace;
-use super::db::{Arg, Conn, Sql};
+use super::db::{Arg, Conn, Row, Sql};
 use super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, audience_rows, undecided_row};
 use super::{Error, Store, grants, stored_review};
 
@@ -168,18 +168,16 @@ impl Store {
 
     /// Returns the number of the last log row that is sealed and has been turned into deliveries.
     async fn read_to(&self, conn: &mut Conn) -> Result<i64, Error> {
-        let sealed = conn.fetch_one(Sql::new("SELECT COALESCE(MAX(seq), 0) FROM seals")).await?;
-        let sealed = sealed.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-        let outbox = conn.fetch_one(Sql::new("SELECT place FROM outbox")).await?.map(|row| row.text(0)).transpose()?;
+        let sealed = conn.first(Sql::new("SELECT COALESCE(MAX(seq), 0) FROM seals"), Row::int).await?.unwrap_or(0);
+        let outbox = conn.first(Sql::new("SELECT place FROM outbox"), Row::text).await?;
         let outbox = outbox.and_then(|place| LogPlace::of(&place, &self.inner.log));
         Ok(outbox.map_or(sealed, |place| sealed.min(place.seq)))
     }
 
     /// Returns the numbers of all log rows of these runs.
     pub async fn rows_of_runs(&self, runs: &[RunId]) -> Result<Vec<i64>, Error> {
-        let sql = Sql::new("SELECT seq FROM log WHERE run_id IN (").list(runs.iter().map(|run| run.0)).push(")");
-        let rows = self.inner.db.read().await?.fetch(sql).await?;
-        Ok(rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?)
+        let sql = Sql::new("SELECT seq FROM log WHERE run_id").among(runs.iter().map(|run| run.0));
+        Ok(self.inner.db.read().await?.all(sql, Row::int).await?)
     }
 
     /// Whether archived runs have rows left to remove.
@@ -191,8 +189,7 @@ impl Store {
     /// Removes some rows of archived runs. Returns whether there may be more.
     pub async fn remove_archived(&self) -> Result<bool, Error> {
         let sql = Sql::new("SELECT id FROM archived_runs WHERE removed = 0 ORDER BY id LIMIT ").bind(RUNS_AT_ONCE);
-        let rows = self.inner.db.read().await?.fetch(sql).await?;
-        let runs: Vec<Uuid> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+        let runs = self.inner.db.read().await?.all(sql, Row::uuid).await?;
         if runs.is_empty() {
             return Ok(false);
         }
@@ -211,9 +208,8 @@ async fn remove_left(mut conn: Conn, runs: &[Uuid]) -> Result<(), Error> {
         }
     }
     let places = runs.iter().map(|run| grants::of_run(RunId(*run)));
-    conn.execute(Sql::new("DELETE FROM grants WHERE place IN (").list(places).push(")")).await?;
-    let sql = Sql::new("UPDATE archived_runs SET removed = 1 WHERE id IN (").list(runs.iter().copied()).push(")");
-    conn.execute(sql).await?;
+    conn.execute(Sql::new("DELETE FROM grants WHERE place").among(places)).await?;
+    conn.execute(Sql::new("UPDATE archived_runs SET removed = 1 WHERE id").among(runs.iter().copied())).await?;
     Ok(conn.commit().await?)
 }
 
@@ -223,9 +219,8 @@ async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid],
     let removed = match table {
         "reviews" => return remove_reviews(conn, runs, limit).await,
         "log" => {
-            let rows = conn.fetch(sql.push(" RETURNING seq")).await?;
-            let places: Vec<i64> = rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?;
-            conn.forget_blocks(&places).await?;
+            let rows = conn.all(sql.push(" RETURNING seq"), Row::int).await?;
+            conn.forget_blocks(&rows).await?;
             rows.len()
         }
         _ => return Ok(conn.execute(sql).await?),
@@ -237,8 +232,8 @@ async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid],
 /// belonged. Returns how many rows were removed.
 async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u64, Error> {
     let most = u32::try_from(limit / ROWS_OF_A_REVIEW).unwrap_or(u32::MAX).max(1);
-    let sql = stored_review::select().push(" FROM reviews r WHERE r.run_id IN (").list(runs.iter().copied());
-    let found = conn.reviews_with_runs(sql.push(") LIMIT ").bind(most), &mut Blobs::default()).await?;
+    let sql = stored_review::select().push(" FROM reviews r WHERE r.run_id").among(runs.iter().copied());
+    let found = conn.reviews_with_runs(sql.push(" LIMIT ").bind(most), &mut Blobs::default()).await?;
     let mut audience = Vec::new();
     for (_, review) in &found {
         if review.unreadable {
@@ -273,8 +268,7 @@ fn some_of(conn: &Conn, table: &str, of_runs: &str, runs: &[Uuid], limit: u64) -
 
 /// Returns the time of the oldest idempotency key: results of earlier commits are no longer kept.
 async fn oldest_key(conn: &mut Conn) -> Result<Option<i64>, Error> {
-    let row = conn.fetch_one(Sql::new("SELECT MIN(created_at) FROM idempotency")).await?;
-    Ok(row.map(|row| row.int_opt(0)).transpose()?.flatten())
+    Ok(conn.first(Sql::new("SELECT MIN(created_at) FROM idempotency"), Row::int_opt).await?.flatten())
 }
 
 /// Returns the runs from which a worker may still report the result of a call.

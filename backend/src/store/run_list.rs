@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader, hollow};
 use super::cursor::ListPlace;
-use super::db::{Conn, DatabaseKind, Sql};
+use super::db::{Conn, DatabaseKind, Row, Sql};
 use super::log_index::padded;
 use super::runs::{SHOWN, found};
 use super::{Error, Store, unreadable, visibility};
@@ -89,10 +89,9 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
     let most = u32::try_from(FEW + 1).unwrap_or(u32::MAX);
     // Counted along the index alone: most reviewers are involved in many runs, and looking up the review of each row
     // would cost more than the page itself.
-    let sql = Sql::new("SELECT COUNT(*) FROM (SELECT 1 FROM review_audience WHERE subject IN (");
-    let sql = sql.list(&involved.subjects).push(") LIMIT ").bind(most).push(") AS n");
-    let rows = if involved.subjects.is_empty() { None } else { conn.fetch_one(sql).await? };
-    if rows.map(|row| row.int(0)).transpose()?.is_some_and(|rows| rows >= i64::from(most)) {
+    let sql = Sql::new("SELECT COUNT(*) FROM (SELECT 1 FROM review_audience WHERE subject").among(&involved.subjects);
+    let rows = conn.first(sql.push(" LIMIT ").bind(most).push(") AS n"), Row::int).await?;
+    if rows.is_some_and(|rows| rows >= i64::from(most)) {
         return Ok(VisibleRuns::Many(own));
     }
     let sql = Sql::new("SELECT v.run_id FROM review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND ");
@@ -242,8 +241,8 @@ impl<'a> List<'a> {
 
     /// Selects those of these runs that match.
     fn among(&self, ids: &[Uuid], database: DatabaseKind) -> Sql {
-        let sql = Sql::new("SELECT runs.id FROM runs WHERE ").push(SHOWN).push(" AND runs.id IN (").list(padded(ids));
-        self.of_visible(self.of_query(sql.push(")"), Index::All), database)
+        let sql = Sql::new("SELECT runs.id FROM runs WHERE ").push(SHOWN).push(" AND runs.id").among(padded(ids));
+        self.of_visible(self.of_query(sql, Index::All), database)
     }
 
     /// Adds the condition of an index, except for that of a status.
@@ -302,13 +301,10 @@ pub(super) async fn among(
     query: &RunQuery,
     ids: &[Uuid],
 ) -> Result<BTreeSet<Uuid>, Error> {
-    if ids.is_empty() {
-        return Ok(BTreeSet::new());
-    }
     let own = launched(viewer, &viewer.username).then_some(&*viewer.username);
     let visible = if visibility::sees_all(viewer) { VisibleRuns::All } else { VisibleRuns::Many(own) };
     let sql = List { query, viewer, visible }.among(ids, conn.kind());
-    conn.fetch(sql).await?.iter().map(|row| Ok(row.uuid(0)?)).collect()
+    Ok(conn.all(sql, Row::uuid).await?.into_iter().collect())
 }
 
 impl Conn {
@@ -335,11 +331,7 @@ impl Conn {
 
     /// Reads the summaries of runs, in the order of `ids`.
     pub(super) async fn summaries(&mut self, ids: &[Uuid]) -> Result<Vec<RunSummary>, Error> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let sql = select().push(" FROM runs WHERE id IN (").list(padded(ids)).push(")");
-        let mut runs = self.summaries_in(sql).await?;
+        let mut runs = self.summaries_in(select().push(" FROM runs WHERE id").among(padded(ids))).await?;
         runs.sort_by_key(|run| ids.iter().position(|id| *id == run.id.0));
         Ok(runs)
     }

@@ -96,8 +96,7 @@ impl Store {
     /// Returns the URL to which the end of a run is posted. `None` if nobody asked for that.
     pub async fn callback_of_run(&self, run: RunId) -> Result<Option<String>, Error> {
         let sql = Sql::new("SELECT url FROM run_callbacks WHERE run_id = ").bind(run.0);
-        let row = self.inner.db.read().await?.fetch_one(sql).await?;
-        Ok(row.map(|row| row.text(0)).transpose()?)
+        Ok(self.inner.db.read().await?.first(sql, Row::text).await?)
     }
 
     /// Returns those of these runs whose end is posted to a URL.

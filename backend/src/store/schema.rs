@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 use sqlx::migrate::{MigrateError, Migration, Migrator};
 use sqlx::postgres::PgConnection;
 
-use super::db::{Db, Sql};
+use super::db::{Db, Row, Sql};
 use super::driver_error::DriverError;
 use super::{Error, sqlite};
 
@@ -72,10 +72,9 @@ pub(super) async fn migrate_postgres(conn: &mut PgConnection) -> Result<(), Erro
 /// errors.
 pub(super) async fn check(db: &Db, what: &str) -> Result<(), Error> {
     let sql = Sql::new("SELECT MAX(version) FROM _sqlx_migrations");
-    let found = match db.read().await?.fetch_one(sql).await {
-        Ok(row) => row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0),
-        Err(error) => return Err(Error::cannot_open(what, &error, "check that it is a Countersign database")),
-    };
+    let found = db.read().await?.first(sql, Row::int_opt).await;
+    let cannot = |error: DriverError| Error::cannot_open(what, &error, "check that it is a Countersign database");
+    let found = found.map_err(cannot)?.flatten().unwrap_or(0);
     let migrator = if db.is_postgres() { &POSTGRES } else { &SQLITE };
     let wanted = migrator.iter().map(|migration| migration.version).max().unwrap_or(0);
     match found.cmp(&wanted) {

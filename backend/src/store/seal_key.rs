@@ -1,20 +1,19 @@
 //! The public key of this database's seals. The first server registers it, so that a server with another key notices
 //! before it writes or seals anything.
 
-use super::db::{Conn, Sql};
+use super::db::{Conn, Row, Sql};
 use super::{Error, Store};
 
 impl Store {
     /// Returns the registered key, if there is one.
     pub async fn seal_key(&self) -> Result<Option<String>, Error> {
-        let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT seal_key FROM meta")).await?;
-        Ok(row.map(|row| row.text_opt(0)).transpose()?.flatten())
+        Ok(self.inner.db.read().await?.first(Sql::new("SELECT seal_key FROM meta"), Row::text_opt).await?.flatten())
     }
 
     /// Returns the number of the last log row when the first key was registered: rows up to it may lack an HMAC.
     pub async fn unauthenticated_to(&self) -> Result<i64, Error> {
-        let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT unauthenticated_to FROM meta")).await?;
-        Ok(row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0))
+        let sql = Sql::new("SELECT unauthenticated_to FROM meta");
+        Ok(self.inner.db.read().await?.first(sql, Row::int_opt).await?.flatten().unwrap_or(0))
     }
 
     /// Registers a key if none is registered, or in place of one of `in_place_of`. Returns the key that is registered
@@ -28,11 +27,10 @@ impl Store {
         let sql = sql.list(replaced).push(")");
         let register = async move |mut conn: Conn| {
             conn.execute(sql).await?;
-            let row = conn.fetch_one(Sql::new("SELECT seal_key FROM meta")).await?;
+            let key = conn.first(Sql::new("SELECT seal_key FROM meta"), Row::text).await?;
             conn.commit().await?;
-            Ok::<_, Error>(row)
+            key.ok_or_else(|| Error::Stored("the table meta is empty".to_owned()))
         };
-        let row = self.inner.db.write(register).await?;
-        row.map(|row| row.text(0)).transpose()?.ok_or_else(|| Error::Stored("the table meta is empty".to_owned()))
+        self.inner.db.write(register).await
     }
 }

@@ -9,11 +9,13 @@ use uuid::Uuid;
 pub(super) struct Sql {
     pub text: String,
     pub args: Vec<Arg>,
+    /// Whether no row can match, so that the statement is not executed.
+    pub is_void: bool,
 }
 
 impl Sql {
     pub fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), args: Vec::new() }
+        Self { text: text.to_owned(), ..Self::default() }
     }
 
     /// Puts text before the statement. It must never come from outside.
@@ -55,6 +57,14 @@ impl Sql {
             }
             self = self.bind(arg);
         }
+        self
+    }
+
+    /// Adds `IN ($1, $2, …)` with these arguments, one of which every row must have. If there are none, no row can.
+    pub fn among<A: Into<Arg>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        let before = self.args.len();
+        self = self.push(" IN (").list(args).push(")");
+        self.is_void |= self.args.len() == before;
         self
     }
 

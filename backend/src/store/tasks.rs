@@ -68,10 +68,8 @@ impl Store {
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
-        let sql = Sql::new("SELECT id FROM tasks WHERE lane = 'over' AND id IN (");
-        let sql = sql.list(tasks.iter().map(|id| id.0)).push(")");
-        let rows = self.inner.db.read().await?.fetch(sql).await?;
-        rows.iter().map(|row| Ok(TaskId(row.uuid(0)?))).collect()
+        let sql = Sql::new("SELECT id FROM tasks WHERE lane = 'over' AND id").among(tasks.iter().map(|id| id.0));
+        Ok(self.inner.db.read().await?.all(sql, Row::uuid).await?.into_iter().map(TaskId).collect())
     }
 }
 

@@ -15,11 +15,9 @@ use super::{Credential, CredentialKind, CredentialUse, Error, ProviderAccount, S
 
 pub(super) const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
                     u.deputyships, u.second_factor, u.provider_account, u.signed_in_at";
-/// The number of columns in [`USER`].
 pub(super) const USER_COLUMNS: usize = 11;
 const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at, \
                           c.last_used_at, c.client, c.confirmed_at";
-/// The number of columns in [`CREDENTIAL`].
 const CREDENTIAL_COLUMNS: usize = 11;
 
 /// For whom a person stands in at a moment.
@@ -194,9 +192,8 @@ pub(super) fn token(credential: Credential) -> Option<Token> {
 }
 
 impl Conn {
-    /// Returns people by name.
     pub async fn users<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<UserRecord>, Error> {
-        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username IN (").list(names).push(")");
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username").among(names);
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
 
@@ -206,8 +203,8 @@ impl Conn {
         accounts: impl IntoIterator<Item = &'a ProviderAccount>,
     ) -> Result<Vec<UserRecord>, Error> {
         let accounts = accounts.into_iter().map(ToString::to_string);
-        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.provider_account IN (");
-        self.fetch(sql.list(accounts).push(")")).await?.iter().map(|row| user(row, 0)).collect()
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.provider_account").among(accounts);
+        self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
 
     /// Returns the people for whom these people stand in at a moment. In a write transaction, their rows are locked
@@ -224,11 +221,7 @@ impl Conn {
 
     /// Returns people by name. In a write transaction, their rows are locked until it ends.
     pub async fn held_users<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<UserRecord>, Error> {
-        let mut names = names.into_iter().peekable();
-        if names.peek().is_none() {
-            return Ok(Vec::new());
-        }
-        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username IN (").list(names).push(")");
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username").among(names);
         let sql = sql.push(if self.locks_rows() { " ORDER BY u.username FOR SHARE" } else { "" });
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
@@ -261,9 +254,8 @@ impl Conn {
             .push(CREDENTIAL)
             .push(", ")
             .push(USER)
-            .push(" FROM credentials c JOIN users u ON u.username = c.username WHERE c.digest IN (")
-            .list(digests)
-            .push(")");
+            .push(" FROM credentials c JOIN users u ON u.username = c.username WHERE c.digest")
+            .among(digests);
         let rows = self.fetch(sql).await?;
         let read = rows.iter().map(|row| {
             let (digest, credential) = credential(row)?;
@@ -274,7 +266,7 @@ impl Conn {
 
     /// Returns tokens by their ids, including expired ones.
     pub async fn tokens(&mut self, ids: impl IntoIterator<Item = Uuid>) -> Result<Vec<([u8; 32], Credential)>, Error> {
-        let sql = Sql::new("SELECT ").push(CREDENTIAL).push(" FROM credentials c WHERE c.id IN (").list(ids).push(")");
+        let sql = Sql::new("SELECT ").push(CREDENTIAL).push(" FROM credentials c WHERE c.id").among(ids);
         self.fetch(sql).await?.iter().map(credential).collect()
     }
 }
@@ -352,21 +344,10 @@ pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
     ]
 }
 
-/// The stored name of a kind of credential.
-pub(super) fn credential_kind(kind: CredentialKind) -> &'static str {
-    match kind {
-        CredentialKind::Session => "session",
-        CredentialKind::Token => "token",
-        CredentialKind::Link => "link",
-        CredentialKind::Browser => "browser",
-        CredentialKind::SignIn => "sign_in",
-    }
-}
-
 pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<Arg> {
     vec![
         digest.into(),
-        credential_kind(credential.kind).into(),
+        <&str>::from(credential.kind).into(),
         credential.id.map(|id| id.0).into(),
         credential.name.clone().into(),
         credential.username.as_str().into(),

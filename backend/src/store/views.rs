@@ -75,8 +75,7 @@ impl Conn {
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<(String, StoredViews)>, Error> {
-        let sql = Sql::new("SELECT username, body FROM views WHERE username IN (");
-        let rows = self.fetch(sql.list(names).push(")")).await?;
+        let rows = self.fetch(Sql::new("SELECT username, body FROM views WHERE username").among(names)).await?;
         rows.iter().map(|row| Ok((row.text(0)?, stored(row, 1)?))).collect()
     }
 }

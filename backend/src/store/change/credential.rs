@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 use shared::id::{TokenId, Username};
 use shared::time::Timestamp;
+use strum::IntoStaticStr;
 
 /// The kind of a credential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum CredentialKind {
     /// The cookie of a session in a browser.
     Session,

@@ -20,9 +20,17 @@ const AT_ONCE: u32 = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunPlace(Uuid);
 
-/// The columns of a run's rows that can name a person. Results under idempotency keys name nobody else.
-const OF_RUNS: [(&str, &str); 5] =
-    [("log", "body"), ("reviews", "body"), ("steps", "body"), ("blobs", "body"), ("feedback", "body")];
+/// The columns that can name a person, in the tables of a run, each with the column for the run's id. Results under
+/// idempotency keys name nobody else.
+const COLUMNS: [(&str, &str, &str); 7] = [
+    ("id", "runs", "state"),
+    ("id", "runs", "steps"),
+    ("run_id", "log", "body"),
+    ("run_id", "reviews", "body"),
+    ("run_id", "steps", "body"),
+    ("run_id", "blobs", "body"),
+    ("run_id", "feedback", "body"),
+];
 
 impl Store {
     /// Returns runs after `after` that may name the person, and the place at which to continue; `None` once all runs
@@ -34,17 +42,11 @@ impl Store {
     ) -> Result<(Vec<RunId>, Option<RunPlace>), Error> {
         let mut conn = self.inner.db.read().await?;
         let sql = Sql::new("SELECT id FROM runs WHERE id > ").bind(after.map_or(Uuid::nil(), |place| place.0));
-        let rows = conn.fetch(sql.push(" ORDER BY id LIMIT ").bind(RUNS)).await?;
-        let runs: Vec<Uuid> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+        let runs = conn.all(sql.push(" ORDER BY id LIMIT ").bind(RUNS), Row::uuid).await?;
         let next = runs.last().filter(|_| runs.len() >= usize::try_from(RUNS).unwrap_or(usize::MAX));
         let mut naming = Vec::new();
-        if !runs.is_empty() {
-            for column in ["state", "steps"] {
-                naming.extend(conn.naming(erasing, "id", "runs", column, &runs).await?);
-            }
-            for (table, column) in OF_RUNS {
-                naming.extend(conn.naming(erasing, "run_id", table, column, &runs).await?);
-            }
+        for (run, table, column) in COLUMNS {
+            naming.extend(conn.naming(erasing, run, table, column, &runs).await?);
         }
         naming.sort_unstable();
         naming.dedup();
@@ -56,8 +58,8 @@ impl Store {
     pub async fn rows_naming(&self, erasing: &Erasing, after: i64) -> Result<(Vec<i64>, Option<i64>), Error> {
         let mut conn = self.inner.db.read().await?;
         let sql = Sql::new("SELECT MAX(seq) FROM (SELECT seq FROM log WHERE seq > ").bind(after);
-        let last = conn.fetch_one(sql.push(" ORDER BY seq LIMIT ").bind(ROWS).push(") AS l")).await?;
-        let Some(last) = last.map(|row| row.int_opt(0)).transpose()?.flatten() else { return Ok((Vec::new(), None)) };
+        let sql = sql.push(" ORDER BY seq LIMIT ").bind(ROWS).push(") AS l");
+        let Some(last) = conn.first(sql, Row::int_opt).await?.flatten() else { return Ok((Vec::new(), None)) };
         let sql =
             Sql::new("SELECT seq, body FROM log WHERE run_id IS NULL AND seq > ").bind(after).push(" AND seq <= ");
         let marks = erasing.marks();
@@ -80,7 +82,7 @@ impl Conn {
         runs: &[Uuid],
     ) -> Result<Vec<Uuid>, Error> {
         let sql = Sql::new("SELECT ").push(run).push(", ").push(column).push(" FROM ").push(table).push(" WHERE ");
-        let sql = sql.push(run).push(" IN (").list(runs.iter().copied()).push(") AND ");
+        let sql = sql.push(run).among(runs.iter().copied()).push(" AND ");
         let marks = [erasing.quoted()];
         let rows = self.fetch(may_name(self, sql, column, &marks)).await?;
         let naming = rows.iter().filter(|row| names(row, 1, &marks));

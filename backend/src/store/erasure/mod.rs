@@ -14,7 +14,7 @@ use shared::api::Erasure;
 use shared::id::Username;
 
 use super::archives::{signed, unsigned};
-use super::db::{Conn, Sql};
+use super::db::{Conn, Row, Sql};
 use super::{Error, ProviderAccount, Store};
 
 pub use find::RunPlace;
@@ -75,8 +75,8 @@ impl Store {
         let (pseudonym, name) = (row.text(0)?, row.text_opt(1)?);
         let done = name.is_none() && row.text_opt(2)?.is_none();
         let names = [Some(&pseudonym), name.as_ref()].into_iter().flatten();
-        let sql = Sql::new("SELECT COUNT(*) FROM archived_runs WHERE requested_by IN (").list(names).push(")");
-        let archived = conn.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        let sql = Sql::new("SELECT COUNT(*) FROM archived_runs WHERE requested_by").among(names);
+        let archived = conn.first(sql, Row::int).await?.unwrap_or(0);
         let username = pseudonym.parse().map_err(|error| Error::Stored(format!("an erased person: {error}")))?;
         Ok(Some(Erasure { username, done, archived_runs: unsigned(archived) }))
     }
@@ -93,8 +93,8 @@ impl Store {
 impl Conn {
     /// Returns the number of the newest `entries.erased` entry, or 0 if there is none.
     pub async fn last_erasure(&mut self) -> Result<u64, Error> {
-        let row = self.fetch_one(Sql::new("SELECT COALESCE(MAX(number), 0) FROM erasures")).await?;
-        Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
+        let last = self.first(Sql::new("SELECT COALESCE(MAX(number), 0) FROM erasures"), Row::int).await?;
+        Ok(last.map_or(0, unsigned))
     }
 }
 

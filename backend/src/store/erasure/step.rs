@@ -175,11 +175,8 @@ impl Conn {
                 names_with(account, &document.after, &mut names);
             }
         }
-        if names.is_empty() {
-            return Ok(names);
-        }
-        let sql = Sql::new("SELECT username FROM users WHERE username IN (").list(&names).push(")");
-        self.fetch(sql).await?.iter().map(|row| Ok(row.text(0)?)).collect()
+        let sql = Sql::new("SELECT username FROM users WHERE username").among(&names);
+        Ok(self.all(sql, Row::text).await?.into_iter().collect())
     }
 
     async fn documents(

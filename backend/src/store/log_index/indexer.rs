@@ -15,6 +15,7 @@ use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
 use super::super::page_bytes::LOG_READ;
 use super::super::recent_rows::RecentRows;
+use super::super::sqlite::RunsOn;
 use super::super::{Commits, Error, Inner, Store};
 use super::BLOCK;
 use super::gathered::{Gathered, NewBlock};
@@ -133,7 +134,7 @@ impl Store {
     async fn index_some(&self, mut progress: IndexProgress, at_once: i64) -> Result<(Indexed, IndexProgress), Error> {
         // Before the snapshot is taken: the words of reviews must not be older than the rows.
         progress.gather(&self.inner.recent);
-        let mut conn = self.inner.db.snapshot_on_this_thread().await?;
+        let mut conn = self.inner.db.snapshot_on(RunsOn::ThisThread).await?;
         let next = conn.indexed_to().await?;
         if progress.indexed_to.is_some_and(|mine| mine != next) {
             return Ok((Indexed::Elsewhere, IndexProgress::at(next)));

@@ -92,20 +92,17 @@ impl Conn {
         if let Some(from) = from {
             // All blocks before the first one whose latest time is in the range are too early.
             let sql = Sql::new("SELECT block FROM log_blocks WHERE latest >= ").bind(from);
-            let found = self.fetch_one(sql.push(" ORDER BY latest, block LIMIT 1")).await?;
-            first = match found {
-                Some(row) => row.int(0)?,
+            first = match self.first(sql.push(" ORDER BY latest, block LIMIT 1"), Row::int).await? {
+                Some(block) => block,
                 None => self.indexed_to().await? / BLOCK,
             };
         }
         if let Some(to) = to {
             let sql = Sql::new("SELECT behind FROM log_blocks ORDER BY block DESC LIMIT 1");
-            let behind = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+            let behind = self.first(sql, Row::int).await?.unwrap_or(0);
             // No entry is earlier than the latest one before it by more than `behind`.
             let sql = Sql::new("SELECT block FROM log_blocks WHERE latest >= ").bind(to.saturating_add(behind));
-            if let Some(row) = self.fetch_one(sql.push(" ORDER BY latest, block LIMIT 1")).await? {
-                last = row.int(0)?;
-            }
+            last = self.first(sql.push(" ORDER BY latest, block LIMIT 1"), Row::int).await?.unwrap_or(last);
         }
         Ok((first, last))
     }

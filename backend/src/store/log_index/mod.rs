@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 
 use super::Error;
 use super::cursor::LogPlace;
-use super::db::{Conn, Sql};
+use super::db::{Conn, Row, Sql};
 
 /// The number of row numbers in a block.
 pub(super) const BLOCK: i64 = 32;
@@ -33,16 +33,14 @@ pub(super) const BLOCK: i64 = 32;
 impl Conn {
     /// Returns the number of the first row that is not indexed.
     pub async fn indexed_to(&mut self) -> Result<i64, Error> {
-        let row = self.fetch_one(Sql::new("SELECT next FROM log_index")).await?;
-        Ok(row.map(|row| row.int(0)).transpose()?.unwrap_or(0))
+        Ok(self.first(Sql::new("SELECT next FROM log_index"), Row::int).await?.unwrap_or(0))
     }
 
     /// Like [`Self::indexed_to`]. Until the end of this transaction, no server indexes more.
     pub async fn hold_index(&mut self) -> Result<i64, Error> {
         // SQLite has only one writer anyway.
         let lock = if self.is_postgres() { " FOR UPDATE" } else { "" };
-        let row = self.fetch_one(Sql::new("SELECT next FROM log_index").push(lock)).await?;
-        Ok(row.map(|row| row.int(0)).transpose()?.unwrap_or(0))
+        Ok(self.first(Sql::new("SELECT next FROM log_index").push(lock), Row::int).await?.unwrap_or(0))
     }
 
     /// Returns the place before the first row that waits to be indexed. `None` if none does. A block is indexed once it
@@ -56,20 +54,12 @@ impl Conn {
     /// does no harm, since its rows are not found.
     pub async fn forget_blocks(&mut self, rows: &[i64]) -> Result<(), Error> {
         let blocks: BTreeSet<i64> = rows.iter().map(|row| row.div_euclid(BLOCK)).collect();
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        let sql = Sql::new("SELECT block FROM log_blocks WHERE block IN (").list(blocks);
-        let sql = sql.push(") AND NOT EXISTS (SELECT 1 FROM log WHERE seq >= block * ").bind(BLOCK);
-        let sql = sql.push(" AND seq < (block + 1) * ").bind(BLOCK).push(")");
-        let rows = self.fetch(sql).await?;
-        let empty: Vec<i64> = rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?;
-        if empty.is_empty() {
-            return Ok(());
-        }
-        let of_terms = (!self.is_postgres()).then_some("DELETE FROM log_terms WHERE rowid IN (");
-        for remove in of_terms.into_iter().chain(["DELETE FROM log_blocks WHERE block IN ("]) {
-            self.execute(Sql::new(remove).list(empty.iter().copied()).push(")")).await?;
+        let sql = Sql::new("SELECT block FROM log_blocks WHERE block").among(blocks);
+        let sql = sql.push(" AND NOT EXISTS (SELECT 1 FROM log WHERE seq >= block * ").bind(BLOCK);
+        let empty = self.all(sql.push(" AND seq < (block + 1) * ").bind(BLOCK).push(")"), Row::int).await?;
+        let of_terms = (!self.is_postgres()).then_some("DELETE FROM log_terms WHERE rowid");
+        for remove in of_terms.into_iter().chain(["DELETE FROM log_blocks WHERE block"]) {
+            self.execute(Sql::new(remove).among(empty.iter().copied())).await?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shared::log::Event;
 
 use super::super::Error;
-use super::super::db::{Arg, Conn, Sql};
+use super::super::db::{Arg, Conn, Row, Sql};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
 use super::BLOCK;
@@ -61,7 +61,6 @@ impl Conn {
     }
 
     async fn total_changes(&mut self) -> Result<i64, Error> {
-        let row = self.fetch_one(Sql::new("SELECT total_changes()")).await?;
-        Ok(row.map(|row| row.int(0)).transpose()?.unwrap_or(0))
+        Ok(self.first(Sql::new("SELECT total_changes()"), Row::int).await?.unwrap_or(0))
     }
 }

@@ -10,7 +10,7 @@ use shared::review::ReviewStatus;
 use uuid::Uuid;
 
 use super::super::Error;
-use super::super::db::{Arg, Conn, DatabaseKind, Sql};
+use super::super::db::{Arg, Conn, DatabaseKind, Row, Sql};
 use super::super::words::{WordSet, Words, each_word};
 use super::lookup::words_in;
 use super::terms::as_text;
@@ -88,9 +88,7 @@ impl Conn {
         let mut found = BTreeSet::new();
         for index in indexes {
             let most = u32::try_from(few + 1 - found.len()).unwrap_or(0);
-            for row in self.fetch(reviews_with(&words, *index, most, self.kind())).await? {
-                found.insert(row.uuid(0)?);
-            }
+            found.extend(self.all(reviews_with(&words, *index, most, self.kind()), Row::uuid).await?);
             if found.len() > few {
                 return Ok(ReviewSearch::Each(words));
             }
@@ -122,8 +120,8 @@ impl Conn {
         let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
         let mut found = Vec::new();
         for chunk in runs.chunks(CHUNK) {
-            let sql = Sql::new("SELECT id, status, search FROM reviews WHERE run_id IN (").list(padded(chunk));
-            for row in self.fetch(sql.push(")")).await? {
+            let sql = Sql::new("SELECT id, status, search FROM reviews WHERE run_id").among(padded(chunk));
+            for row in self.fetch(sql).await? {
                 let mut words = WordSet::default();
                 each_word(&row.text(2)?, &mut |word| {
                     words.add(word);
@@ -156,13 +154,12 @@ impl Conn {
         let ids: Vec<_> = found.iter().map(|found| found.review).collect();
         for chunk in ids.chunks(CHUNK) {
             let sql = Sql::new("SELECT r.id, n.number, n.pending FROM reviews r LEFT JOIN review_numbers n ");
-            let sql = sql.push("ON n.review_id = r.id WHERE r.id IN (").list(padded(chunk)).push(")");
-            for row in self.fetch(sql).await? {
+            for row in self.fetch(sql.push("ON n.review_id = r.id WHERE r.id").among(padded(chunk))).await? {
                 known.insert(row.uuid(0)?, row.int_opt(1)?.zip(row.int_opt(2)?));
             }
         }
-        let row = self.fetch_one(Sql::new("SELECT MAX(number) FROM review_numbers")).await?;
-        let mut last = row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
+        let last = self.first(Sql::new("SELECT MAX(number) FROM review_numbers"), Row::int_opt).await?;
+        let mut last = last.flatten().unwrap_or(0);
         let (mut new, mut rows) = (Vec::new(), Vec::new());
         for ReviewWords { review, index, words } in found {
             let Some(&before) = known.get(&review) else { continue };
@@ -201,18 +198,14 @@ impl Conn {
     pub async fn forget_review_words(&mut self, reviews: &[Uuid]) -> Result<(), Error> {
         for chunk in reviews.chunks(CHUNK) {
             if self.is_postgres() {
-                let sql = Sql::new("DELETE FROM review_words WHERE review_id IN (").list(padded(chunk)).push(")");
-                self.execute(sql).await?;
+                self.execute(Sql::new("DELETE FROM review_words WHERE review_id").among(padded(chunk))).await?;
                 continue;
             }
-            let numbers = || {
-                let sql = Sql::new(" (SELECT number FROM review_numbers WHERE review_id IN (").list(padded(chunk));
-                sql.push("))")
-            };
-            for table in WordIndex::ALL.map(WordIndex::table) {
-                self.execute(numbers().around(&format!("DELETE FROM {table} WHERE rowid IN"))).await?;
+            let of_words = WordIndex::ALL.map(|index| format!("{} WHERE rowid", index.table()));
+            for of_numbers in of_words.into_iter().chain(["review_numbers WHERE number".to_owned()]) {
+                let sql = Sql::new("DELETE FROM ").push(&of_numbers).push(" IN (SELECT number FROM review_numbers ");
+                self.execute(sql.push("WHERE review_id").among(padded(chunk)).push(")")).await?;
             }
-            self.execute(numbers().around("DELETE FROM review_numbers WHERE number IN")).await?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use shared::log::{EventData, SessionEnded};
 use shared::time::Timestamp;
 
 use super::super::db::{Arg, Conn, Sql};
-use super::super::users::{CREDENTIALS, credential_kind, credential_row};
+use super::super::users::{CREDENTIALS, credential_row};
 use super::super::{Change, CommitError, Credential, CredentialKind, Error, Operation};
 use super::group::{EndedAccess, Group};
 use crate::clock::Moment;
@@ -29,12 +29,9 @@ impl Group {
             _ => None,
         });
         let owners: BTreeSet<&str> = owners.collect();
-        if owners.is_empty() {
-            return Ok(());
-        }
-        let sql = Sql::new("SELECT username, COUNT(*) FROM credentials WHERE kind = 'token' AND username IN (")
-            .list(owners)
-            .push(") AND (expires_at IS NULL OR expires_at > ")
+        let sql = Sql::new("SELECT username, COUNT(*) FROM credentials WHERE kind = 'token' AND username")
+            .among(owners)
+            .push(" AND (expires_at IS NULL OR expires_at > ")
             .bind(now.0)
             .push(") GROUP BY username");
         for row in conn.fetch(sql).await? {
@@ -89,8 +86,8 @@ impl Group {
                 CredentialKind::Token | CredentialKind::Link | CredentialKind::SignIn => continue,
             };
             let theirs = |sql: Sql| {
-                let kind = credential_kind(kind);
-                sql.push("FROM credentials WHERE username = ").bind(username.as_str()).push(" AND kind = ").bind(kind)
+                let sql = sql.push("FROM credentials WHERE username = ").bind(username.as_str());
+                sql.push(" AND kind = ").bind(<&str>::from(kind))
             };
             let sql = theirs(theirs(Sql::new("DELETE ")).push(" AND digest NOT IN (SELECT digest "));
             let sql = sql.push(" ORDER BY created_at DESC, digest LIMIT ").bind(most).push(") RETURNING kind");

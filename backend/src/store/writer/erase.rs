@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::super::archives::signed;
 use super::super::batch::Table;
-use super::super::db::{Arg, Conn, Sql};
+use super::super::db::{Arg, Conn, Row, Sql};
 use super::super::log_index::padded;
 use super::super::packed::unpack;
 use super::super::users::{USER, USERS, user, user_row};
@@ -73,7 +73,7 @@ impl Group {
         }
         for run in runs {
             let sql = Sql::new("SELECT MAX(l.seq) FROM runs r JOIN log l ON l.run_id = r.id WHERE r.id = ").bind(run);
-            let last = conn.fetch_one(sql).await?.map(|row| row.int_opt(0)).transpose()?.flatten();
+            let last = conn.first(sql, Row::int_opt).await?.flatten();
             self.erasures.rows.extend(last.map(|last| (RunId(run), last)));
         }
         Ok(())
@@ -244,8 +244,7 @@ impl Conn {
         }
         let sql = sql.push("SELECT r.id FROM review_audience a JOIN reviews v ON v.id = a.review_id ");
         let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(subjects.iter());
-        let sql = not_over(sql.push(") AND r.")).push(") AS u");
-        let runs = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        let runs = self.first(not_over(sql.push(") AND r.")).push(") AS u"), Row::int).await?.unwrap_or(0);
         let names: Vec<&String> =
             subjects.iter().filter(|one| NAMES.iter().any(|kind| one.starts_with(kind))).collect();
         let names_them = |outline: &Review| {
@@ -256,8 +255,8 @@ impl Conn {
         // PostgreSQL does not accept an empty list.
         named.push(Uuid::nil());
         let named = padded(&named);
-        let sql = Sql::new("SELECT COUNT(*) FROM queue WHERE class IN (").list(named.iter().copied()).push(")");
-        let reviews = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        let sql = Sql::new("SELECT COUNT(*) FROM queue WHERE class").among(named.iter().copied());
+        let reviews = self.first(sql, Row::int).await?.unwrap_or(0);
         // Only the review itself says who has claimed it; few are claimed at a time.
         let sql =
             Sql::new("SELECT r.body FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class NOT IN (").list(named);

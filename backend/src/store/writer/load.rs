@@ -10,17 +10,14 @@ use shared::time::Timestamp;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation, SignIn, grants};
+use super::super::{Change, Error, Inner, Operation, SignIn, UserRecord, grants};
 use super::group::{Group, RunWork, UsedKey};
 use super::named::Named;
 use crate::flow::Compiled;
 
 /// Returns the runs of these reviews. A review never moves to another run.
 pub(super) async fn runs_of(conn: &mut Conn, reviews: &BTreeSet<ReviewId>) -> Result<BTreeMap<ReviewId, RunId>, Error> {
-    if reviews.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let sql = Sql::new("SELECT id, run_id FROM reviews WHERE id IN (").list(reviews.iter().map(|id| id.0)).push(")");
+    let sql = Sql::new("SELECT id, run_id FROM reviews WHERE id").among(reviews.iter().map(|id| id.0));
     let rows = conn.fetch(sql).await?;
     rows.iter().map(|row| Ok((ReviewId(row.uuid(0)?), RunId(row.uuid(1)?)))).collect()
 }
@@ -83,51 +80,40 @@ impl Group {
     }
 
     async fn load_people(&mut self, conn: &mut Conn, named: &Named<'_>, now: Timestamp) -> Result<(), Error> {
-        if !named.credentials.is_empty() {
-            for (digest, credential, person) in conn.credentials(named.credentials.keys().copied()).await? {
-                self.credentials.insert(digest, credential);
-                self.users.insert(person.user.username.clone(), person);
-            }
+        for (digest, credential, person) in conn.credentials(named.credentials.keys().copied()).await? {
+            self.credentials.insert(digest, credential);
+            self.users.insert(person.user.username.clone(), person);
         }
         let known: BTreeSet<&str> = self.users.keys().map(Username::as_str).collect();
         let others: Vec<&str> = named.users.keys().copied().filter(|name| !known.contains(name)).collect();
-        if !others.is_empty() {
-            let people = conn.users(others).await?;
-            self.users.extend(people.into_iter().map(|person| (person.user.username.clone(), person)));
-        }
-        if !named.accounts.is_empty() {
-            for person in conn.people_of(named.accounts.iter().copied()).await? {
-                self.users.entry(person.user.username.clone()).or_insert(person);
-            }
-        }
+        let mut more = conn.users(others).await?;
+        more.extend(conn.people_of(named.accounts.iter().copied()).await?);
+        self.add_people(more);
         // Makes no query if none of these people is a deputy.
         let mut more = conn.absent(self.users.values(), now).await?;
         more.extend(conn.deputies_of(named.deputyships.iter().copied()).await?);
-        for person in more {
+        self.add_people(more);
+        for (id, name) in conn.slack_users(named.slack_users.iter().copied()).await? {
+            let name = name.parse().map_err(|error| Error::Stored(format!("a person in Slack: {error}")))?;
+            self.slack_users.insert(id, name);
+        }
+        for (name, choice) in conn.notifications_of(named.notified.iter().copied()).await? {
+            let name = name.parse().map_err(|error| Error::Stored(format!("notification settings: {error}")))?;
+            self.notifications.insert(name, choice);
+        }
+        for (name, views) in conn.views_of(named.viewers.iter().copied()).await? {
+            let name = name.parse().map_err(|error| Error::Stored(format!("saved views: {error}")))?;
+            self.views.insert(name, views);
+        }
+        self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
+        Ok(())
+    }
+
+    /// Adds people who are not known yet.
+    fn add_people(&mut self, people: Vec<UserRecord>) {
+        for person in people {
             self.users.entry(person.user.username.clone()).or_insert(person);
         }
-        if !named.slack_users.is_empty() {
-            for (id, name) in conn.slack_users(named.slack_users.iter().copied()).await? {
-                let name = name.parse().map_err(|error| Error::Stored(format!("a person in Slack: {error}")))?;
-                self.slack_users.insert(id, name);
-            }
-        }
-        if !named.notified.is_empty() {
-            for (name, choice) in conn.notifications_of(named.notified.iter().copied()).await? {
-                let name = name.parse().map_err(|error| Error::Stored(format!("notification settings: {error}")))?;
-                self.notifications.insert(name, choice);
-            }
-        }
-        if !named.viewers.is_empty() {
-            for (name, views) in conn.views_of(named.viewers.iter().copied()).await? {
-                let name = name.parse().map_err(|error| Error::Stored(format!("saved views: {error}")))?;
-                self.views.insert(name, views);
-            }
-        }
-        if !named.tokens.is_empty() {
-            self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
-        }
-        Ok(())
     }
 
     async fn load_flows(
@@ -213,17 +199,13 @@ impl Group {
             _ => None,
         });
         let losers: BTreeSet<Username> = losers.cloned().collect();
-        if !losers.is_empty() {
-            let losers = losers.iter().map(Username::as_str);
-            self.grants.extend(conn.grants_of(losers).await?.into_iter().map(|grant| (grant.id, grant)));
-        }
-        if !named.is_empty() {
-            self.grants.extend(conn.grants(named).await?.into_iter().map(|grant| (grant.id, grant)));
-        }
+        let mut more = conn.grants_of(losers.iter().map(Username::as_str)).await?;
+        more.extend(conn.grants(named).await?);
+        self.grants.extend(more.into_iter().map(|grant| (grant.id, grant)));
         let givers = self.grants.values().map(|grant| &grant.given_by).filter(|name| !self.users.contains_key(*name));
         let givers: BTreeSet<Username> = givers.cloned().collect();
-        let people = conn.held_users(givers.iter().map(Username::as_str).collect::<Vec<_>>()).await?;
-        self.users.extend(people.into_iter().map(|person| (person.user.username.clone(), person)));
+        let people = conn.held_users(givers.iter().map(Username::as_str)).await?;
+        self.add_people(people);
         Ok(())
     }
 

@@ -24,7 +24,7 @@ impl Group {
         named: &mut Named<'_>,
     ) -> Result<(), Error> {
         let ids: BTreeSet<Uuid> = named.runs.iter().chain(self.run_of.values()).map(|run| run.0).collect();
-        let (runs, reviews) = if ids.is_empty() { Default::default() } else { runs_and_reviews(conn, &ids).await? };
+        let (runs, reviews) = runs_and_reviews(conn, &ids).await?;
         let found = runs.iter().map(|row| row.uuid(0)).collect::<Result<BTreeSet<_>, _>>()?;
         self.run_of.retain(|_, run| found.contains(&run.0));
         if found.is_empty() {
@@ -82,10 +82,8 @@ impl Group {
         let mut reviews = conn.reviews_in(rows, &mut self.blobs).await?;
         let pending: BTreeSet<ReviewId> = reviews.iter().map(|(_, review)| review.id).collect();
         let over: Vec<Uuid> = named.difference(&pending).map(|id| id.0).collect();
-        if !over.is_empty() {
-            let sql = stored_review::select().push(" FROM reviews r WHERE r.id IN (").list(over).push(")");
-            reviews.extend(conn.reviews_with_runs(sql, &mut self.blobs).await?);
-        }
+        let sql = stored_review::select().push(" FROM reviews r WHERE r.id").among(over);
+        reviews.extend(conn.reviews_with_runs(sql, &mut self.blobs).await?);
         for (run, review) in reviews {
             self.add_review(run, review);
         }
@@ -112,19 +110,14 @@ impl Group {
         for (run, work) in &mut self.runs {
             if let Some(unreadable) = &mut work.unreadable {
                 let sql = Sql::new("SELECT id FROM tasks WHERE run_id = ").bind(run.0);
-                let tasks = conn.fetch(sql).await?;
-                unreadable.tasks = tasks.iter().map(|row| row.uuid(0).map(TaskId)).collect::<Result<_, _>>()?;
+                unreadable.tasks = conn.all(sql, Row::uuid).await?.into_iter().map(TaskId).collect();
             }
         }
         Ok(())
     }
 
     async fn load_tasks(&mut self, conn: &mut Conn, named: &BTreeSet<TaskId>) -> Result<(), Error> {
-        if named.is_empty() {
-            return Ok(());
-        }
-        let ids = named.iter().map(|task| task.0);
-        let sql = Sql::new("SELECT id, run_id, attempt FROM tasks WHERE id IN (").list(ids).push(")");
+        let sql = Sql::new("SELECT id, run_id, attempt FROM tasks WHERE id").among(named.iter().map(|task| task.0));
         for row in conn.fetch(sql).await? {
             let attempt = u32::try_from(row.int(2)?).map_err(|error| Error::Stored(format!("a task: {error}")))?;
             if let Some(work) = self.runs.get_mut(&RunId(row.uuid(1)?)) {
@@ -138,13 +131,13 @@ impl Group {
 /// Reads the rows of runs, and the rows of their pending reviews, in one statement. The rows of runs have the id, the
 /// state, the steps in column 3 and the status in column 4.
 async fn runs_and_reviews(conn: &mut Conn, ids: &BTreeSet<Uuid>) -> Result<(Vec<Row>, Vec<Row>), Error> {
-    let sql = Sql::new("SELECT id, state, NULL, steps, status, NULL, NULL, NULL, NULL, NULL FROM runs WHERE id IN (")
-        .list(ids.iter().copied())
-        .push(") UNION ALL SELECT r.run_id, r.body, ")
+    let sql = Sql::new("SELECT id, state, NULL, steps, status, NULL, NULL, NULL, NULL, NULL FROM runs WHERE id")
+        .among(ids.iter().copied())
+        .push(" UNION ALL SELECT r.run_id, r.body, ")
         .push(unreadable::REVIEW)
-        .push(" FROM reviews r WHERE r.run_id IN (")
-        .list(ids.iter().copied())
-        .push(") AND r.status = 'pending'");
+        .push(" FROM reviews r WHERE r.run_id")
+        .among(ids.iter().copied())
+        .push(" AND r.status = 'pending'");
     let (mut runs, mut reviews) = (Vec::new(), Vec::new());
     for row in conn.fetch(sql).await? {
         if row.uuid_opt(2)?.is_none() { runs.push(row) } else { reviews.push(row) }

@@ -7,18 +7,16 @@
 //! someone emptied the table by hand, reserved numbers count as given.
 
 use super::super::Error;
-use super::super::db::{Conn, Sql};
+use super::super::db::{Conn, Row, Sql};
 
 /// The number of row numbers that are reserved at a time.
 pub(in crate::store) const RESERVED: i64 = 1024;
 
 /// Returns the next numbers. The caller must write rows with all of them in the same transaction.
 pub(super) async fn next(conn: &mut Conn, count: i64) -> Result<Vec<i64>, Error> {
-    let number = async |conn: &mut Conn, sql: &str| -> Result<Option<i64>, Error> {
-        Ok(conn.fetch_one(Sql::new(sql)).await?.map(|row| row.int_opt(0)).transpose()?.flatten())
-    };
-    let reserved = number(conn, "SELECT seq FROM sqlite_sequence WHERE name = 'log'").await?;
-    let last = number(conn, "SELECT MAX(seq) FROM log").await?.or(reserved).unwrap_or(0);
+    let reserved = conn.first(Sql::new("SELECT seq FROM sqlite_sequence WHERE name = 'log'"), Row::int).await?;
+    let last = conn.first(Sql::new("SELECT MAX(seq) FROM log"), Row::int_opt).await?.flatten();
+    let last = last.or(reserved).unwrap_or(0);
     let end = last + count;
     match reserved {
         Some(reserved) if reserved < end => {

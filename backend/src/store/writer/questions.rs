@@ -28,11 +28,8 @@ impl Group {
                 self.compiled.insert((flow.flow.id.clone(), flow.version), flow);
             }
         }
-        if subjects.is_empty() {
-            return Ok(());
-        }
-        let sql = Sql::new("SELECT question, COUNT(*) FROM queue WHERE question IN (");
-        for row in conn.fetch(sql.list(&subjects).push(") GROUP BY question")).await? {
+        let sql = Sql::new("SELECT question, COUNT(*) FROM queue WHERE question").among(&subjects);
+        for row in conn.fetch(sql.push(" GROUP BY question")).await? {
             self.asked.insert(row.text(0)?, u64::try_from(row.int(1)?).unwrap_or(0));
         }
         Ok(())

@@ -8,12 +8,9 @@ use shared::id::TaskId;
 use uuid::Uuid;
 
 use super::super::Error;
-use super::super::db::{Arg, Conn, Sql};
+use super::super::db::{Arg, Conn};
 use super::group::{Changed, Group};
 use crate::engine::RunState;
-
-/// The number of tasks that one statement looks up.
-const AT_ONCE: usize = 500;
 
 impl Group {
     /// Deletes the tasks of abandoned calls that nobody has claimed, and makes runs forget the calls without a task.
@@ -25,13 +22,8 @@ impl Group {
         }
         let unanswered: Vec<Uuid> =
             self.changed_runs().flat_map(|(state, _)| state.unanswered.keys().map(|task| task.0)).collect();
-        let mut left = BTreeSet::new();
-        for some in unanswered.chunks(AT_ONCE) {
-            let sql = Sql::new("SELECT id FROM tasks WHERE id IN (").list(some.iter().copied()).push(")");
-            for row in conn.fetch(sql).await? {
-                left.insert(TaskId(row.uuid(0)?));
-            }
-        }
+        let left = conn.ids_among("SELECT id FROM tasks WHERE id IN (", &unanswered).await?;
+        let left: BTreeSet<TaskId> = left.into_iter().map(TaskId).collect();
         for work in self.runs.values_mut() {
             let (Some(snapshot), Some(changed)) = (&mut work.snapshot, &mut work.changed) else { continue };
             if let Some(last) = changed.inputs.last_mut() {
