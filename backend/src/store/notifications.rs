@@ -90,7 +90,7 @@ impl Conn {
 }
 
 /// Someone's notification settings, as a writer changes them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StoredNotifications {
     /// The settings. Of those that cannot be read, only the Slack member ID.
     pub chosen: Notifications,

@@ -16,7 +16,7 @@ use super::{Error, Store};
 pub(super) const VIEWS: Table = Table { name: "views", key: "username", others: "body" };
 
 /// The stored form of [`Views`].
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredViews {
     pub revision: u64,
     views: Vec<Value>,

@@ -7,14 +7,14 @@ use shared::access::Principal;
 use shared::log::{EventData, HeadAccepted};
 
 use super::super::{Change, CommitError, Committed, Operation};
-use super::group::{Group, UsedKey};
+use super::group::{Answer, Group, UsedKey};
 use super::rights::allow_again;
 use crate::clock::Moment;
 
 impl Group {
     /// Decides one change on top of those before it. After an error, nothing of the change is written, except for the
     /// expiry of a deadline that it missed, and for entries that say what guardrails blocked in it.
-    pub fn decide(&mut self, change: &Change, moment: Moment) -> Result<Committed, CommitError> {
+    pub fn decide(&mut self, change: &Change, moment: Moment) -> Answer {
         let Change { by, key, operation } = change;
         let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;
         if let Some(key) = key
@@ -40,12 +40,7 @@ impl Group {
         Ok(answer)
     }
 
-    fn operate(
-        &mut self,
-        operation: &Operation,
-        by: Option<&Principal>,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    fn operate(&mut self, operation: &Operation, by: Option<&Principal>, moment: Moment) -> Answer {
         match operation {
             Operation::Launch { run, flow, version, input, context, callback_url } => {
                 let launched = self.launch(by, *run, flow, *version, input.clone(), (**context).clone(), moment)?;

@@ -7,7 +7,7 @@ use shared::id::DeputyId;
 use shared::log::{EventData, OfDeputy};
 
 use super::super::{CommitError, Committed};
-use super::group::Group;
+use super::group::{Answer, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::Refusal;
@@ -18,12 +18,7 @@ const MAX_DEPUTYSHIPS: usize = 100;
 const MAX_OF_ONE: usize = 5;
 
 impl Group {
-    pub fn name_deputy(
-        &mut self,
-        by: Option<&Principal>,
-        span: Deputyship,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn name_deputy(&mut self, by: Option<&Principal>, span: Deputyship, moment: Moment) -> Answer {
         allow(by, Act::NameDeputy(&span.person, &span.deputy))?;
         let refused = |path: &str, message: String| {
             Err(CommitError::Refused(Refusal::Invalid(vec![Mistake::new(path, "not_allowed", message)])))
@@ -58,12 +53,7 @@ impl Group {
         Ok(Committed::Deputy { deputyship: Box::new(span) })
     }
 
-    pub fn remove_deputy(
-        &mut self,
-        by: Option<&Principal>,
-        id: DeputyId,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn remove_deputy(&mut self, by: Option<&Principal>, id: DeputyId, moment: Moment) -> Answer {
         let all = self.users.values().flat_map(|record| &record.deputyships);
         let span = all.into_iter().find(|span| span.id == id).cloned().ok_or(CommitError::NotFound)?;
         // The deputy may decline. For everyone else, the deputyship does not exist.

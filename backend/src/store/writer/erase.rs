@@ -18,7 +18,7 @@ use super::super::log_index::padded;
 use super::super::packed::unpack;
 use super::super::users::{USER, USERS, user, user_row};
 use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord, visibility};
-use super::group::{EndedAccess, Group};
+use super::group::{Answer, EndedAccess, Group};
 use super::pending::ErasedPerson;
 use super::rights::allow;
 use crate::clock::Moment;
@@ -91,12 +91,7 @@ impl Group {
         }))
     }
 
-    pub fn erase_user(
-        &mut self,
-        by: Option<&Principal>,
-        name: &Username,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn erase_user(&mut self, by: Option<&Principal>, name: &Username, moment: Moment) -> Answer {
         allow(by, Act::ManagePeople)?;
         let record = self.users.get(name).ok_or(CommitError::NotFound)?;
         if self.erasures.names.contains(name) {
@@ -150,7 +145,7 @@ impl Group {
         Ok(Committed::User { user: Box::new(user) })
     }
 
-    pub fn erase_entries(&mut self, new: &NewErasure, moment: Moment) -> Result<Committed, CommitError> {
+    pub fn erase_entries(&mut self, new: &NewErasure, moment: Moment) -> Answer {
         let last = self.erasures.last;
         if !new.erased_entries.iter().zip(last + 1..).all(|(erased_entries, number)| erased_entries.erasure == number) {
             return Err(CommitError::Conflict(format!("this step does not follow erasure {last}")));

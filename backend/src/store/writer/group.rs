@@ -71,6 +71,9 @@ pub(super) struct Group {
     pub out: Out,
 }
 
+/// The answer to a change.
+pub(super) type Answer = Result<Committed, CommitError>;
+
 /// An idempotency key that was used before.
 pub(super) struct UsedKey {
     pub body: [u8; 32],
@@ -138,7 +141,7 @@ impl Changed {
 }
 
 /// Which credentials of a person end.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EndedAccess {
     All,
     /// All except the session with this SHA-256.
@@ -148,7 +151,7 @@ pub(super) enum EndedAccess {
 }
 
 /// The data to write beside that of changed runs.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
     pub users: BTreeSet<Username>,
@@ -172,37 +175,8 @@ pub(super) struct Out {
 impl Group {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        let Out {
-            flows,
-            users,
-            notifications,
-            views,
-            ended_credentials,
-            ended_access,
-            new_credentials,
-            new_grants,
-            ended_grants,
-            feedback,
-            callbacks,
-            retracted_feedback,
-            keys,
-            events,
-        } = &self.out;
-        flows.is_empty()
-            && users.is_empty()
-            && notifications.is_empty()
-            && views.is_empty()
-            && ended_credentials.is_empty()
-            && ended_access.is_empty()
-            && new_credentials.is_empty()
-            && new_grants.is_empty()
-            && ended_grants.is_empty()
-            && feedback.is_empty()
-            && callbacks.is_empty()
-            && retracted_feedback.is_empty()
-            && keys.is_empty()
-            && events.is_empty()
-            && self.erasures.is_empty()
+        self.out == Out::default()
+            && self.erasures.steps.is_empty()
             && self.runs.values().all(|run| run.changed.is_none())
     }
 

@@ -7,7 +7,7 @@ use shared::notification::Notifications;
 
 use super::super::notifications::StoredNotifications;
 use super::super::{ChosenNotifications, CommitError, Committed};
-use super::group::Group;
+use super::group::{Answer, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 
@@ -17,7 +17,7 @@ impl Group {
         by: Option<&Principal>,
         chosen: ChosenNotifications,
         moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    ) -> Answer {
         let ChosenNotifications { username, mut notifications } = chosen;
         allow(by, Act::ManageNotifications(&username))?;
         self.check_slack_user(by, &username, notifications.slack_user_id.as_deref())?;

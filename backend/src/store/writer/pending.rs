@@ -59,10 +59,3 @@ pub(super) struct Erasures {
     /// The new `entries.erased` entries: their indexes among the entries that belong to no run, and their numbers.
     pub entries: Vec<(usize, u64)>,
 }
-
-impl Erasures {
-    /// Whether no step is to be written.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-}

@@ -8,13 +8,13 @@ use super::super::{
     CommitError, Committed, Credential, CredentialKind, FactorChange, NewSession, PasswordChange, Proof, SecondFactor,
     SignIn, UserRecord,
 };
-use super::group::{EndedAccess, Group};
+use super::group::{Answer, EndedAccess, Group};
 use super::provider::account;
 use super::rights::allow;
 use crate::clock::Moment;
 
 impl Group {
-    pub fn start_session(&mut self, new: NewSession, moment: Moment) -> Result<Committed, CommitError> {
+    pub fn start_session(&mut self, new: NewSession, moment: Moment) -> Answer {
         let NewSession { session, by, proof, replaces, browser } = new;
         let name = session.credential.username.clone();
         let link = match &by {
@@ -73,12 +73,7 @@ impl Group {
     }
 
     /// Ends a session: the actor's own, or any if the server itself acts.
-    pub fn end_session(
-        &mut self,
-        by: Option<&Principal>,
-        digest: &[u8; 32],
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn end_session(&mut self, by: Option<&Principal>, digest: &[u8; 32], moment: Moment) -> Answer {
         let session = self.credentials.get(digest).filter(|credential| credential.kind == CredentialKind::Session);
         let Some(name) = session.map(|session| session.username.clone()) else { return Ok(Committed::Done) };
         if by.is_some_and(|by| by.username != name) {
@@ -90,12 +85,7 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    pub fn change_password(
-        &mut self,
-        by: Option<&Principal>,
-        change: PasswordChange,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn change_password(&mut self, by: Option<&Principal>, change: PasswordChange, moment: Moment) -> Answer {
         let by = by.filter(|by| !by.token).ok_or(CommitError::Unauthenticated)?;
         let record = self.active_mut(&by.username)?;
         if record.password_hash.as_ref() != Some(&change.from) {
@@ -117,7 +107,7 @@ impl Group {
         name: &Username,
         change: FactorChange,
         moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    ) -> Answer {
         let own = by.is_some_and(|by| by.username == *name && !by.token);
         let by_admin = matches!(change, FactorChange::Remove(None));
         if by_admin {

@@ -7,9 +7,9 @@ use shared::id::{CommitId, FlowId};
 use tokio::time::Instant;
 
 use super::super::change_signal::News;
-use super::super::{Change, CommitError, Committed, Error, Inner};
+use super::super::{Change, CommitError, Error, Inner};
 use super::commit_outcome::{self, CommitOutcome};
-use super::group::Group;
+use super::group::{Answer, Group};
 use super::named::Named;
 use super::preparation::Preparations;
 use super::queue::{Caller, CommitAnswer, QueuedChange};
@@ -31,7 +31,7 @@ const SLOW_TRIES: u32 = 3;
 /// What has become of a group.
 enum Outcome {
     /// The answers to its first changes, at least one. The others were not begun.
-    Answered(Vec<Result<Committed, CommitError>>),
+    Answered(Vec<Answer>),
     /// Nothing was written: deciding the change at this position took too long.
     TooSlow(usize),
     /// Nothing was written: these versions of flows must be compiled first, for the changes that are marked.
@@ -107,7 +107,7 @@ pub(super) async fn write_all(inner: &Arc<Inner>, jobs: Vec<QueuedChange>, prepa
 }
 
 /// Answers the caller of a change.
-fn answer(job: QueuedChange, result: Result<Committed, CommitError>) {
+fn answer(job: QueuedChange, result: Answer) {
     let QueuedChange { mut change, caller: Caller { answer, .. } } = job;
     let _ = answer.send(match result {
         Err(CommitError::Refused(Refusal::Unasked { inquiries, until })) if change.replies().is_some() => {
@@ -167,7 +167,7 @@ async fn write_group(inner: &Inner, changes: &[Change], compile: bool) -> Result
     group.measure();
     let beside_runs = group.out.events.iter().any(|(run, _)| run.is_none());
     let news = News { tasks: group.has_new_tasks(), beside_runs };
-    if !group.erasures.is_empty() {
+    if !group.erasures.steps.is_empty() {
         // Recent rows in memory may still contain the erased data.
         inner.recent.forget();
     } else if !written.large {

@@ -6,17 +6,12 @@ use shared::log::{EventData, LoggedIn, LoginFailed, TokenCreated, TokenRevoked, 
 
 use super::super::users::token;
 use super::super::{CommitError, Committed, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord};
-use super::group::{EndedAccess, Group};
+use super::group::{Answer, EndedAccess, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 
 impl Group {
-    pub fn create_user(
-        &mut self,
-        by: Option<&Principal>,
-        new: NewUserRecord,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn create_user(&mut self, by: Option<&Principal>, new: NewUserRecord, moment: Moment) -> Answer {
         allow(by, Act::GiveRoles(&new.user.roles))?;
         let user = new.user;
         self.check_not_erased(&user.username)?;
@@ -31,12 +26,7 @@ impl Group {
         Ok(Committed::User { user: Box::new(user) })
     }
 
-    pub fn update_user(
-        &mut self,
-        by: Option<&Principal>,
-        change: UserChange,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn update_user(&mut self, by: Option<&Principal>, change: UserChange, moment: Moment) -> Answer {
         self.check_change(by, &change)?;
         let record = self.users.get_mut(&change.username).ok_or(CommitError::NotFound)?;
         let user = &mut record.user;
@@ -127,12 +117,7 @@ impl Group {
         admins.peek().is_some() && admins.all(|admin| admin == name)
     }
 
-    pub fn add_credential(
-        &mut self,
-        by: Option<&Principal>,
-        new: NewCredential,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn add_credential(&mut self, by: Option<&Principal>, new: NewCredential, moment: Moment) -> Answer {
         let NewCredential { digest, credential } = new;
         let owner = self.users.get(&credential.username).filter(|owner| owner.user.active);
         let all = owner.ok_or(CommitError::Unauthenticated)?.principal(None);
@@ -177,12 +162,7 @@ impl Group {
         Ok(answer)
     }
 
-    pub fn revoke_token(
-        &mut self,
-        by: Option<&Principal>,
-        id: TokenId,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn revoke_token(&mut self, by: Option<&Principal>, id: TokenId, moment: Moment) -> Answer {
         let (digest, credential) = self.token(id).ok_or(CommitError::NotFound)?;
         // For everyone else, the token does not exist.
         allow(by, Act::ManageTokens(&credential.username)).map_err(|_| CommitError::NotFound)?;

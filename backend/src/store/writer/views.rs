@@ -6,17 +6,11 @@ use shared::log::{EventData, UserChanged};
 use shared::view::Views;
 
 use super::super::{CommitError, Committed};
-use super::group::Group;
+use super::group::{Answer, Group};
 use crate::clock::Moment;
 
 impl Group {
-    pub fn save_views(
-        &mut self,
-        by: Option<&Principal>,
-        username: &Username,
-        views: &Views,
-        moment: Moment,
-    ) -> Result<Committed, CommitError> {
+    pub fn save_views(&mut self, by: Option<&Principal>, username: &Username, views: &Views, moment: Moment) -> Answer {
         if by.is_some_and(|by| by.token || by.username != *username) {
             return Err(CommitError::Forbidden("people save only their own views, and not with a token".to_owned()));
         }
