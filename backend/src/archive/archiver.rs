@@ -59,18 +59,12 @@ pub enum ArchiveError {
     /// An archive could not be written.
     #[error("an archive could not be written: {0}")]
     Io(#[from] io::Error),
+    /// The entries of the log have no numbers.
+    #[error(transparent)]
+    Numbering(#[from] NumberingError),
     /// The log or an archive is not what was sealed or recorded.
     #[error("{0}")]
     Broken(String),
-}
-
-impl From<NumberingError> for ArchiveError {
-    fn from(error: NumberingError) -> Self {
-        match error {
-            NumberingError::Store(error) => Self::Store(error),
-            error @ NumberingError::Broken(_) => Self::Broken(error.to_string()),
-        }
-    }
 }
 
 /// Archives finished runs.

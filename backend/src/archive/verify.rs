@@ -10,7 +10,7 @@ use shared::seal::{FirstBad, SealCheck, Tampering};
 use super::archiver::ArchiveError;
 use super::folder::Folder;
 use super::piece::{self, Line};
-use crate::audit::{Explained, Hash, Head, NumberingError, Trusted, archive_entry, hash, seals_before};
+use crate::audit::{Explained, Hash, Head, NumberingError, Trusted, archive_entry, bad, hash, seals_before};
 use crate::store::Store;
 
 /// The number of archives per query.
@@ -40,15 +40,7 @@ pub async fn verify(
             // Without a record in the audit log, no entry counts as archived here.
             let Some(told) = archive_entry(store, &archive).await? else { continue };
             if let Err(why) = holds(store, trusted, (&seals, &explained), folder, &told).await? {
-                let bad = FirstBad {
-                    what: Tampering::Archive,
-                    message: why,
-                    entry: told.entries.iter().next(),
-                    seal: None,
-                    cursor: None,
-                    kind: None,
-                    run_id: None,
-                };
+                let bad = FirstBad { entry: told.entries.iter().next(), ..bad(Tampering::Archive, why) };
                 return Ok(SealCheck { valid: false, first_bad: Some(bad), ..check });
             }
         }

@@ -31,7 +31,19 @@ pub struct FileCheck {
 /// Verifies an export in JSON lines. With the head of a seal that was kept elsewhere, also checks that the export
 /// contains that seal.
 pub fn verify_file(file: impl BufRead, trusted: &Trusted, expected: Option<&Head>) -> std::io::Result<FileCheck> {
-    let mut reading = FileReader { trusted, expected, ..FileReader::new(trusted) };
+    let mut reading = FileReader {
+        trusted,
+        expected,
+        part: false,
+        newest: None,
+        open: None,
+        line: 0,
+        holding: 0,
+        waiting: 0,
+        explained: Explained::default(),
+        in_archives: 0,
+        erased: 0,
+    };
     let first_bad = reading.all(file)?.err();
     let entries = reading.holding + reading.waiting;
     let head = reading.newest.map(|head| head.to_string());
@@ -67,24 +79,7 @@ struct Range {
     explaining: Vec<Event>,
 }
 
-impl<'a> FileReader<'a> {
-    fn new(trusted: &'a Trusted) -> Self {
-        let (newest, open) = (None, None);
-        Self {
-            trusted,
-            expected: None,
-            part: false,
-            newest,
-            open,
-            line: 0,
-            holding: 0,
-            waiting: 0,
-            explained: Explained::default(),
-            in_archives: 0,
-            erased: 0,
-        }
-    }
-
+impl FileReader<'_> {
     /// Reads the whole file. The outer error: the file cannot be read. The inner one: it is not valid.
     fn all(&mut self, mut file: impl BufRead) -> std::io::Result<Result<(), FirstBad>> {
         let mut line = Vec::new();

@@ -29,4 +29,5 @@ pub use numbering::{Numbered, NumberingError, numbers, sealed_hashes, seals_befo
 pub use seal::{Hash, Head, hash, sealed_text};
 pub use sealer::{SealError, Sealer};
 pub use seals::Seals;
+pub(crate) use verify::bad;
 pub use verify::verify;

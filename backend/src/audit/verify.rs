@@ -199,29 +199,23 @@ async fn waiting(store: &Store, last: Option<&Opened>) -> Result<(u64, Option<Fi
     let mut count = 0;
     while let Some(page) = store.record(&after, None, ROWS).await? {
         for row in page.rows {
-            if row.mac != Authenticity::Unchecked
-                && let Some(why) = must.refuses(&row)
-            {
-                let number = last.map_or(0, Opened::sealed) + count + 1;
-                let kind = row.entries.ok().and_then(|entries| Some(entries.first()?.1.kind));
-                let (cursor, run_id, entry) = (Some(row.row), row.run_id, Some(number));
-                return Ok((count, Some(FirstBad { entry, cursor, run_id, kind, ..bad(Tampering::Added, why) })));
-            }
-            match row.entries {
-                Ok(entries) => count += entries.len() as u64,
-                Err(why) => {
-                    let number = last.map_or(0, Opened::sealed) + count + 1;
-                    let message = format!("entry {number}, which is not sealed yet, can no longer be read: {why}");
-                    let bad = FirstBad {
-                        entry: Some(number),
-                        cursor: Some(row.row),
-                        run_id: row.run_id,
-                        ..bad(Tampering::Changed, message)
-                    };
-                    return Ok((count, Some(bad)));
+            let refused = must.refuses(&row).filter(|_| row.mac != Authenticity::Unchecked);
+            let number = last.map_or(0, Opened::sealed) + count + 1;
+            let found = match (refused, &row.entries) {
+                (None, Ok(entries)) => {
+                    count += entries.len() as u64;
+                    after = row.row;
+                    continue;
                 }
-            }
-            after = row.row;
+                (Some(why), _) => bad(Tampering::Added, why),
+                (None, Err(why)) => {
+                    let message = format!("entry {number}, which is not sealed yet, can no longer be read: {why}");
+                    bad(Tampering::Changed, message)
+                }
+            };
+            let kind = row.entries.ok().and_then(|entries| Some(entries.first()?.1.kind));
+            let (cursor, run_id, entry) = (Some(row.row), row.run_id, Some(number));
+            return Ok((count, Some(FirstBad { entry, cursor, run_id, kind, ..found })));
         }
         if !page.more {
             break;
@@ -257,7 +251,7 @@ pub(super) fn found_bad(last: Option<&Opened>, bad: FirstBad) -> SealCheck {
     SealCheck { valid: false, entries: sealed, sealed, archived: 0, erased: 0, head, first_bad: Some(bad) }
 }
 
-pub(super) fn bad(what: Tampering, message: String) -> FirstBad {
+pub(crate) fn bad(what: Tampering, message: String) -> FirstBad {
     FirstBad { what, message, entry: None, seal: None, cursor: None, kind: None, run_id: None }
 }
 

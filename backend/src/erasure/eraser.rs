@@ -31,18 +31,12 @@ pub enum EraseError {
     /// A step of the erasure could not be committed.
     #[error(transparent)]
     Commit(#[from] CommitError),
+    /// The entries of the log have no numbers.
+    #[error(transparent)]
+    Numbering(#[from] NumberingError),
     /// The log is not what was sealed.
     #[error("{0}")]
     Broken(String),
-}
-
-impl From<NumberingError> for EraseError {
-    fn from(error: NumberingError) -> Self {
-        match error {
-            NumberingError::Store(error) => Self::Store(error),
-            error @ NumberingError::Broken(_) => Self::Broken(error.to_string()),
-        }
-    }
 }
 
 /// How far a pass came.
@@ -194,7 +188,12 @@ impl Eraser {
         };
         match reached {
             Err(
-                error @ (EraseError::Broken(_) | EraseError::Commit(_) | EraseError::Store(store::Error::Stored(_))),
+                error @ (EraseError::Broken(_)
+                | EraseError::Commit(_)
+                | EraseError::Store(store::Error::Stored(_))
+                | EraseError::Numbering(
+                    NumberingError::Broken(_) | NumberingError::Store(store::Error::Stored(_)),
+                )),
             ) => {
                 metrics::counter!("countersign_erasure_failures_total").increment(1);
                 tracing::warn!(%error, "an erased person is still named in data that cannot be changed");
