@@ -243,7 +243,7 @@ async fn rows_as<T: DeserializeOwned>(
     rows: &[Row],
 ) -> Result<Vec<Result<T, Error>>, Error> {
     for row in rows {
-        reader.add_column(row.uuid_opt(1)?.unwrap_or(Uuid::nil()), row.text(2));
+        reader.add(row.uuid_opt(1)?.unwrap_or(Uuid::nil()), row.text(2));
     }
     reader.finish_each("a row of the log", conn, &mut Blobs::default()).await
 }

@@ -347,7 +347,7 @@ impl Conn {
         let mut states = reader.finish_each("the state", self, &mut Blobs::default()).await?;
         for (state, row) in states.iter_mut().zip(&rows).filter(|(state, _)| state.is_err()) {
             let mut whole = Reader::default();
-            whole.add_state_column(row.uuid(1)?, row.text(0));
+            whole.add_state(row.uuid(1)?, row.text(0));
             let read = whole.finish_each("the state", self, &mut Blobs::default()).await?.pop();
             *state = read.unwrap_or_else(|| Err(Error::Stored("a state that was not read".to_owned())));
         }

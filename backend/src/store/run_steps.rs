@@ -61,7 +61,7 @@ impl Store {
         for row in &rows {
             if let Some(id) = row.uuid_opt(2)? {
                 ids.push(id);
-                reader.add_column(run.0, row.text(3));
+                reader.add(run.0, row.text(3));
             }
         }
         let read = reader.finish_each("a step", &mut conn, &mut blobs).await?;
@@ -76,7 +76,7 @@ impl Conn {
     /// Reads the steps in the row of a run.
     pub async fn steps_in_run(&mut self, run: Uuid, column: String, blobs: &mut Blobs) -> Result<Vec<Step>, Error> {
         let mut reader = Reader::verifying();
-        reader.add(run, column);
+        reader.add(run, Ok(column));
         Ok(reader.finish::<Vec<Step>>("the steps", self, blobs).await?.pop().unwrap_or_default())
     }
 }

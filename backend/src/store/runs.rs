@@ -65,7 +65,7 @@ impl Store {
         let sql = Sql::new("SELECT state FROM runs WHERE id = ").bind(id.0);
         let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
         let mut reader = Reader::default();
-        reader.add_state(id.0, row.text(0)?);
+        reader.add_state(id.0, Ok(row.text(0)?));
         Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
     }
 
@@ -82,7 +82,7 @@ impl Store {
         let mut conn = self.inner.db.read().await?;
         let Some(row) = conn.fetch_one(sql.bind(review.0)).await? else { return Ok(None) };
         let mut reader = Reader::default();
-        reader.add_state(row.uuid(0)?, row.text(1)?);
+        reader.add_state(row.uuid(0)?, Ok(row.text(1)?));
         Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
     }
 
@@ -118,7 +118,7 @@ impl Store {
         let mut conn = self.inner.db.read().await?;
         let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
         let mut reader = Reader::default();
-        reader.add_state_column(id.0, row.text(0));
+        reader.add_state(id.0, row.text(0));
         let read = reader.finish_each("the state", &mut conn, &mut Blobs::default()).await?.pop();
         read.map(|read| found(read, &row, 1)).transpose()
     }
@@ -134,9 +134,9 @@ impl Store {
         }
         let Some(run) = run else { return Ok(None) };
         let (mut state, mut bodies) = (Reader::default(), Reader::default());
-        state.add_state_column(id.0, run.text(1));
+        state.add_state(id.0, run.text(1));
         for row in &reviews {
-            bodies.add_column(id.0, row.text(1));
+            bodies.add(id.0, row.text(1));
         }
         let mut blobs = Blobs::default();
         let Some(state) = state.finish_each("the state", &mut conn, &mut blobs).await?.pop() else { return Ok(None) };

@@ -78,7 +78,7 @@ impl Conn {
     pub async fn reviews_in(&mut self, rows: Vec<Row>, blobs: &mut Blobs) -> Result<Vec<(RunId, Review)>, Error> {
         let mut reader = Reader::default();
         for row in &rows {
-            reader.add_column(row.uuid(0)?, row.text(1));
+            reader.add(row.uuid(0)?, row.text(1));
         }
         let reviews = reader.finish_each("a review", self, blobs).await?.into_iter().zip(&rows);
         reviews.map(|(review, row)| Ok((RunId(row.uuid(0)?), or_marked(review, row)?))).collect()
@@ -102,7 +102,7 @@ impl Conn {
         for (mut review, row) in outlines.into_iter().zip(&rows) {
             if review.is_err() {
                 let mut whole = Reader::default();
-                whole.add_column(row.uuid(0)?, row.text(1));
+                whole.add(row.uuid(0)?, row.text(1));
                 let read = whole.finish_each("a review", self, &mut Blobs::default()).await?.pop();
                 review = read.unwrap_or(review);
             }

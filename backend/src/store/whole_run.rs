@@ -87,7 +87,7 @@ impl RunRows {
             let entries = whole_rows(Reader::verifying(), &mut self.conn, stored, Form::Sealed).await?;
             let mut reader = Reader::verifying();
             for row in stored {
-                reader.add_column(self.run.0, row.text(2));
+                reader.add(self.run.0, row.text(2));
             }
             let inputs = reader.finish::<RowInputs>("a row of the log", &mut self.conn, &mut self.blobs).await?;
             for ((row, (place, entries)), inputs) in stored.iter().zip(entries).zip(inputs) {
@@ -108,11 +108,11 @@ impl Conn {
         };
         let mut blobs = Blobs::default();
         let mut reader = Reader::verifying();
-        reader.add_state(id.0, row.text(0)?);
+        reader.add_state(id.0, Ok(row.text(0)?));
         let Some(state) = reader.finish("the state", &mut self, &mut blobs).await?.pop() else { return Ok(None) };
         let mut reader = Reader::verifying();
         for row in self.fetch(of_run("SELECT body FROM steps WHERE run_id = ", " ORDER BY position")).await? {
-            reader.add_column(id.0, row.text(0));
+            reader.add(id.0, row.text(0));
         }
         let mut steps = match row.text_opt(1)? {
             Some(column) => self.steps_in_run(id.0, column, &mut blobs).await?,
@@ -121,7 +121,7 @@ impl Conn {
         steps.extend(reader.finish::<Step>("a step", &mut self, &mut blobs).await?);
         let mut reader = Reader::verifying();
         for row in self.fetch(of_run("SELECT body FROM reviews WHERE run_id = ", " ORDER BY created_at, id")).await? {
-            reader.add_column(id.0, row.text(0));
+            reader.add(id.0, row.text(0));
         }
         let reviews = reader.finish("a review", &mut self, &mut blobs).await?;
         let deliveries = self.deliveries_of_run(id).await?;

@@ -38,39 +38,25 @@ impl Reader {
         Self { verify: true, ..Self::default() }
     }
 
-    /// Adds stored JSON. [`Reader::finish`] returns values in the order in which they were added.
-    pub fn add(&mut self, run: Uuid, stored: String) {
-        self.add_column(run, Ok(stored));
-    }
-
-    fn add_json(&mut self, run: Uuid, json: String) {
-        let stored = if is_marked(&json) { StoredJson::parse(&json) } else { StoredJson::Whole(json) };
-        self.values.push((run, stored));
+    /// Adds stored JSON of a column, which may not be text. [`Reader::finish`] returns values in the order in which they
+    /// were added.
+    pub fn add(&mut self, run: Uuid, stored: Result<String, DriverError>) {
+        self.add_without(run, stored, |_| {});
     }
 
     /// Adds the stored state of a run, in this or an earlier format.
-    pub fn add_state(&mut self, run: Uuid, stored: String) {
-        self.add_state_column(run, Ok(stored));
+    pub fn add_state(&mut self, run: Uuid, stored: Result<String, DriverError>) {
+        self.add_state_without(run, stored, |_| {});
     }
 
-    /// Like [`Self::add_state`], for a column that may not be text.
-    pub fn add_state_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
-        let Some(json) = self.unpacked(run, stored) else { return };
-        if RunState::is_current(&json) {
-            self.add_json(run, json);
-        } else {
-            self.add_prepared_json(run, &json, RunState::upgrade);
-        }
-    }
-
-    /// Adds stored JSON of which `hollow` empties the references that are not needed.
+    /// Like [`Self::add`]; `hollow` empties the references that are not needed.
     pub fn add_without(&mut self, run: Uuid, stored: Result<String, DriverError>, hollow: impl FnOnce(&mut Value)) {
-        let Some(json) = self.unpacked(run, stored) else { return };
-        if is_marked(&json) {
-            self.add_prepared_json(run, &json, hollow);
-        } else {
-            self.add_json(run, json);
-        }
+        let stored = match stored.and_then(unpack) {
+            Ok(json) if is_marked(&json) => StoredJson::parse(&json, hollow),
+            Ok(json) => StoredJson::Whole(json),
+            Err(error) => StoredJson::Broken(error.to_string()),
+        };
+        self.values.push((run, stored));
     }
 
     /// Like [`Self::add_without`], for the stored state of a run, in this or an earlier format.
@@ -80,35 +66,15 @@ impl Reader {
         stored: Result<String, DriverError>,
         hollow: impl FnOnce(&mut Value),
     ) {
-        let Some(json) = self.unpacked(run, stored) else { return };
-        if RunState::is_current(&json) {
-            self.add_without(run, Ok(json), hollow);
-        } else {
-            self.add_prepared_json(run, &json, |state| {
-                RunState::upgrade(state);
-                hollow(state);
-            });
-        }
-    }
-
-    /// Returns the JSON of a column, or adds the reason why there is none.
-    fn unpacked(&mut self, run: Uuid, stored: Result<String, DriverError>) -> Option<String> {
-        let broken = |error: DriverError| self.values.push((run, StoredJson::Broken(error.to_string())));
-        stored.and_then(unpack).map_err(broken).ok()
-    }
-
-    fn add_prepared_json(&mut self, run: Uuid, json: &str, prepare: impl FnOnce(&mut Value)) {
-        let mut stored = StoredJson::parse(json);
-        if let StoredJson::Parts(value) = &mut stored {
-            prepare(value);
-        }
-        self.values.push((run, stored));
-    }
-
-    /// Adds JSON of a column that may not be text.
-    pub fn add_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
-        if let Some(json) = self.unpacked(run, stored) {
-            self.add_json(run, json);
+        match stored.and_then(unpack) {
+            Ok(json) if !RunState::is_current(&json) => {
+                let upgraded = StoredJson::parse(&json, |state| {
+                    RunState::upgrade(state);
+                    hollow(state);
+                });
+                self.values.push((run, upgraded));
+            }
+            current => self.add_without(run, current, hollow),
         }
     }
 
@@ -153,8 +119,14 @@ impl Reader {
 }
 
 impl StoredJson {
-    fn parse(text: &str) -> Self {
-        serde_json::from_str(text).map_or_else(|error| Self::Broken(reason(&error)), Self::Parts)
+    fn parse(text: &str, prepare: impl FnOnce(&mut Value)) -> Self {
+        match serde_json::from_str(text) {
+            Ok(mut value) => {
+                prepare(&mut value);
+                Self::Parts(value)
+            }
+            Err(error) => Self::Broken(reason(&error)),
+        }
     }
 }
 

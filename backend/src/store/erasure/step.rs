@@ -188,8 +188,8 @@ impl Conn {
         let mut reader = Reader::verifying();
         for (of, stored) in &stored {
             match of {
-                StoredPart::State => reader.add_state(run, stored.clone()),
-                _ => reader.add(run, stored.clone()),
+                StoredPart::State => reader.add_state(run, Ok(stored.clone())),
+                _ => reader.add(run, Ok(stored.clone())),
             }
         }
         let values = reader.finish::<Value>("what is stored", self, blobs).await?;

@@ -221,7 +221,7 @@ impl Group {
                 (_, None) => None,
                 (Some(run), Some(stored)) => {
                     let mut reader = Reader::default();
-                    reader.add(run, stored);
+                    reader.add(run, Ok(stored));
                     reader.finish("an answer", conn, &mut self.blobs).await?.pop()
                 }
                 (None, Some(plain)) => {

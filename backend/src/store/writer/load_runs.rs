@@ -45,7 +45,7 @@ impl Group {
     ) -> Result<(), Error> {
         let mut reader = Reader::default();
         for row in rows {
-            reader.add_state_column(row.uuid(0)?, row.text(1));
+            reader.add_state(row.uuid(0)?, row.text(1));
         }
         let states = reader.finish_each("the state", conn, &mut self.blobs).await?;
         for (row, state) in rows.iter().zip(states) {
