@@ -15,7 +15,6 @@ use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, median};
 
-/// The agent's flow.
 const FLOW: &str = r#"{
     "id": "turn",
     "agents": {"clerk": {

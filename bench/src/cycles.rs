@@ -134,7 +134,6 @@ pub async fn repeat<C: Send + 'static>(
 /// The members of a run that a cycle needs.
 #[derive(Deserialize)]
 pub struct Launched {
-    /// The run's id.
     pub id: String,
     status: String,
 }
@@ -142,7 +141,6 @@ pub struct Launched {
 /// The members of a review that a cycle needs.
 #[derive(Deserialize)]
 pub struct Asked {
-    /// The review's id.
     pub id: String,
     revision: u64,
     digest: String,
@@ -209,7 +207,6 @@ pub async fn ask(connection: &mut Connection) -> Result<Asked> {
     review_of(connection, &run).await
 }
 
-/// Returns the review of a run.
 async fn review_of(connection: &mut Connection, run: &Launched) -> Result<Asked> {
     let reviews: Reviews = connection.get_for(&format!("/api/v1/runs/{}/reviews", run.id)).await?;
     reviews.items.into_iter().next().context("no review")

@@ -19,7 +19,6 @@ use crate::report::Row;
 use crate::server::Data;
 use crate::{Options, below, median, percentile};
 
-/// The number of pending reviews.
 const PENDING: usize = 100_000;
 /// The number of flows that ask, each of them one of [`ROLES`].
 const FLOWS: usize = 60;

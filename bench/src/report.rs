@@ -33,7 +33,6 @@ impl Row {
     }
 }
 
-/// The rows so far, each printed when it is added.
 pub struct Report {
     json: bool,
     rows: Vec<Row>,

@@ -123,7 +123,6 @@ impl Server {
         Ok(server)
     }
 
-    /// Connects as the admin.
     pub async fn connect(&self) -> Result<Connection> {
         Connection::open(&self.address, &self.credential).await
     }

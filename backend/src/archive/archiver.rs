@@ -81,7 +81,6 @@ pub struct Archiver {
 
 /// The outcome of adding a run to an archive.
 enum Added {
-    /// The run was added.
     Whole {
         /// The time at which the run ended.
         ended_at: Timestamp,

@@ -23,9 +23,7 @@ pub struct Explained {
     archived: EntryNumbers,
     /// The newest erasure of each erased entry, and its hash since then, by the number of the entry.
     erased: BTreeMap<u64, (u64, Hash)>,
-    /// The number of the last archive that was read.
     last_archive: u64,
-    /// The number of the last erasure that was read.
     last_erasure: u64,
 }
 

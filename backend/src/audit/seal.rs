@@ -60,9 +60,7 @@ const FORMAT: u32 = 2;
 /// A seal with a valid signature of a trusted key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Opened {
-    /// The content of the seal.
     pub seal: Seal,
-    /// The hashes of its entries.
     pub hashes: Vec<Hash>,
     /// `sha256:` and the hash of the seal's body, which the next seal names as `previous`.
     pub hash: String,

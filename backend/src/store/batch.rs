@@ -70,7 +70,6 @@ impl Batch {
         self.add(Some(table), WriteKind::ByKey, (statement, String::new()), keys);
     }
 
-    /// Deletes the rows with these keys.
     pub fn delete(&mut self, table: &Table, keys: Vec<Vec<Arg>>) {
         self.add(Some(table), WriteKind::ByKey, (table.delete(), String::new()), keys);
     }
@@ -92,12 +91,10 @@ impl Batch {
 }
 
 impl Conn {
-    /// Writes a batch.
     pub async fn write(&mut self, batch: Batch) -> Result<(), DriverError> {
         self.write_counting(batch).await.map(|_| ())
     }
 
-    /// Inserts rows into one table.
     pub async fn insert(&mut self, table: &Table, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), DriverError> {
         let mut batch = Batch::default();
         batch.insert(table, rows, on_conflict);

@@ -48,7 +48,6 @@ const ESCAPE: &str = "$literal$";
 /// The key of a blob: the id of its run and the SHA-256 of its value.
 pub(super) type BlobKey = (Uuid, [u8; 32]);
 
-/// Blobs by run and digest.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Blobs(pub BTreeMap<BlobKey, Value>);
 

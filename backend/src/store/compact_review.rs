@@ -58,7 +58,6 @@ impl Serialize for Compact<'_> {
     }
 }
 
-/// Restores omitted members.
 pub(super) fn expand(review: &mut JsonMap) {
     for (name, value) in &*EMPTY {
         if !review.contains_key(name) {

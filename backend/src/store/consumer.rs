@@ -265,7 +265,6 @@ async fn renew<C: Consumer>(consumer: &C, jobs: &mut Jobs<C::Job>) -> Result<(),
     Ok(())
 }
 
-/// Renews all leases at a heartbeat.
 async fn beat<C: Consumer>(consumer: &C, jobs: &mut Jobs<C::Job>) {
     if jobs.held.is_empty() {
         return;

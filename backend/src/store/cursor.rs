@@ -24,7 +24,6 @@ impl LogPlace {
     /// The place before the first entry.
     pub const ORIGIN: Self = Self { seq: 0, seen: 0 };
 
-    /// The cursor of this place in the log.
     pub fn cursor(self, log: &Log) -> Cursor {
         let kind = log.letter();
         Cursor(format!("{kind}{}.0.{:x}.{:x}", log.generation, self.seq, self.seen))

@@ -30,7 +30,6 @@ impl DeliveryKind {
         }
     }
 
-    /// Returns the kind with this stored word.
     pub(super) fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -108,7 +107,6 @@ impl DeliveryEvent {
         }
     }
 
-    /// Returns the event with this stored word.
     pub(super) fn of_word(word: &str) -> Option<Self> {
         if word == Self::UPDATE { Some(Self::Update) } else { Occasion::of_word(word).map(Self::Announce) }
     }

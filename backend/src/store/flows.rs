@@ -218,7 +218,6 @@ fn list_place(cursor: &str) -> Option<(i64, &str)> {
 }
 
 impl Conn {
-    /// Returns the number of the newest version of a flow.
     pub async fn newest_version(&mut self, id: &str) -> Result<Option<u32>, Error> {
         let sql = Sql::new("SELECT version FROM flows WHERE id = ").bind(id).push(" ORDER BY version DESC LIMIT 1");
         let newest = self.first(sql, Row::int).await?.map(u32::try_from).transpose();

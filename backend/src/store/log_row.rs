@@ -28,7 +28,6 @@ pub(super) const OUTER_LEVELS: usize = 4;
 /// The body of a row to write.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct NewBody<'a> {
-    /// The events, in order.
     events: Vec<Packed<'a>>,
     /// The inputs of the engine, in order. They are kept for a replay, and the events do not need them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -63,7 +62,6 @@ pub enum Form {
 pub(super) struct Recorded {
     /// The time and the randomness of the transition.
     pub moment: Moment,
-    /// What was applied.
     pub cause: Cause,
     /// The grants that it used.
     pub grants: Vec<Granted>,
@@ -80,7 +78,6 @@ pub(super) struct Recorded {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cause {
     Launch(Box<Launch>),
-    /// A later input.
     Input(Box<Input>),
 }
 

@@ -207,7 +207,6 @@ struct Inner {
     signal: change_signal::ChangeSignal,
     /// The random name of this process, which distinguishes it from others on the same database.
     name: String,
-    /// The URL of the database.
     url: String,
     /// The receiver of streamed text of other servers' agents. `None` if no flows run here.
     streams: Mutex<Option<Streams>>,

@@ -11,7 +11,6 @@ use super::db::{Arg, Conn, Row, Sql};
 use super::users::{USER, USER_COLUMNS, user};
 use super::{Error, Store, UserRecord};
 
-/// The table of people's choices.
 pub(super) const NOTIFICATIONS: Table = Table { name: "notifications", key: "username", others: "slack_user_id, body" };
 
 impl Store {
@@ -106,7 +105,6 @@ impl From<Notifications> for StoredNotifications {
 }
 
 impl StoredNotifications {
-    /// The row of these settings.
     pub fn row(&self, username: &str) -> Result<Vec<Arg>, Error> {
         let id = self.chosen.slack_user_id.clone();
         let body = match &self.unreadable {

@@ -26,9 +26,7 @@ const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 pub(super) enum SessionUse {
     /// Single statements, without a transaction around them.
     Statements,
-    /// A read transaction on one snapshot.
     Snapshot,
-    /// A write transaction.
     Write,
 }
 
@@ -148,7 +146,6 @@ impl Drop for PostgresSession {
     }
 }
 
-/// Whether an idle connection still answers.
 pub(super) async fn is_alive(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
     in_time(PING, conn.ping()).await.map(|()| true)
 }

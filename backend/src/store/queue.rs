@@ -89,7 +89,6 @@ pub(super) fn question(kind: ReviewKind, asker: &Username) -> String {
     format!("{}:{asker}", kind.as_str())
 }
 
-/// A cache of the outlines of classes.
 #[derive(Default)]
 pub(super) struct ClassCache(Mutex<HashMap<Uuid, Arc<Review>>>);
 

@@ -22,7 +22,6 @@ pub(super) trait QueuePlace: Clone {
     fn read(row: &Row, at: usize) -> Result<Self, Error>;
     /// Adds the condition that reviews come after this place.
     fn behind(self, sql: Sql) -> Sql;
-    /// Encodes the place as a cursor.
     fn encode(self) -> String;
 }
 

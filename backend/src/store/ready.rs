@@ -11,7 +11,6 @@ use super::{Error, Store};
 /// How long a successful check is valid.
 const PROBE_LIFETIME: Duration = Duration::from_secs(5);
 
-/// The time of the last successful check.
 #[derive(Default)]
 pub(super) struct LastProbe(Mutex<Option<Instant>>);
 

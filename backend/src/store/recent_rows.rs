@@ -21,9 +21,7 @@ pub(super) const LARGE: usize = 16 * 1024;
 pub(super) struct NewRow {
     /// The number of the row in the log.
     pub seq: i64,
-    /// The run to which the row belongs, if there is one.
     pub run: Option<RunId>,
-    /// The events of the row, in order.
     pub events: Vec<Event>,
 }
 

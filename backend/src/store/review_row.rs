@@ -67,12 +67,10 @@ pub(super) fn tags_of(review: &Review) -> Option<String> {
     (!tags.is_empty()).then(|| tags.iter().map(String::as_str).collect::<Value>().to_string())
 }
 
-/// The row of a review under one subject.
 pub(super) fn audience_row(review: &Review, subject: String) -> Vec<Arg> {
     vec![subject.into(), review.created_at.0.into(), review.id.0.into()]
 }
 
-/// The rows of a review under all its subjects.
 pub(super) fn audience_rows(review: &Review) -> impl Iterator<Item = Vec<Arg>> {
     visibility::subjects_of(review).into_iter().map(|subject| audience_row(review, subject))
 }

@@ -45,7 +45,6 @@ enum VisibleRuns<'a> {
 enum Index {
     /// The runs that the named person started.
     Person,
-    /// The runs of the named flow.
     Flow,
     /// The runs that are listed under this status or ending.
     Status(&'static str),
@@ -103,7 +102,6 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
 }
 
 impl<'a> List<'a> {
-    /// Prepares the list.
     pub async fn of(conn: &mut Conn, viewer: &'a Principal, query: &'a RunQuery) -> Result<Self, Error> {
         Ok(Self { query, viewer, visible: visible(conn, viewer).await? })
     }

@@ -73,7 +73,6 @@ impl Store {
 }
 
 impl Conn {
-    /// Reads the steps in the row of a run.
     pub async fn steps_in_run(&mut self, run: Uuid, column: String, blobs: &mut Blobs) -> Result<Vec<Step>, Error> {
         let mut reader = Reader::verifying();
         reader.add(run, Ok(column));

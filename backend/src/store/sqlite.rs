@@ -43,7 +43,6 @@ pub(super) enum PoolUse {
 pub(super) enum RunsOn {
     /// On the calling thread, which may block.
     ThisThread,
-    /// On a thread for blocking work.
     BlockingThread,
 }
 
@@ -188,17 +187,14 @@ impl SqliteSession {
         self.interrupt.caller()
     }
 
-    /// Runs a query and returns all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Vec<Value>>, DriverError> {
         self.with(move |conn| fetch(conn, &sql)).await
     }
 
-    /// Counts the rows of a query by their four columns.
     pub async fn count_groups(&mut self, sql: Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
         self.with(move |conn| count_groups(conn, &sql)).await
     }
 
-    /// Runs a statement. Returns how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
         self.with(move |conn| execute_each(conn, &sql.positional(), [sql.args.as_slice()])).await
     }

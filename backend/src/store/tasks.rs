@@ -37,7 +37,6 @@ impl Room {
     }
 }
 
-/// The lane in which a task waits.
 pub(super) fn lane(task: &Task) -> &'static str {
     if task.kind.is_call() { "call" } else { "timer" }
 }

@@ -12,7 +12,6 @@ use super::db::{Conn, Row, Sql};
 use super::unreadable::reason;
 use super::{Error, Store};
 
-/// The table of people's views.
 pub(super) const VIEWS: Table = Table { name: "views", key: "username", others: "body" };
 
 /// The stored form of [`Views`].
@@ -70,7 +69,6 @@ impl Store {
 }
 
 impl Conn {
-    /// Returns the stored views of these people.
     pub async fn views_of<'a>(
         &mut self,
         names: impl IntoIterator<Item = &'a str>,

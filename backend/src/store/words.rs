@@ -34,7 +34,6 @@ impl Words {
         Some(Self(words))
     }
 
-    /// Iterates over the words.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -64,7 +63,6 @@ impl Words {
     }
 }
 
-/// Distinct words.
 #[derive(Debug, Default)]
 pub(super) struct WordSet(HashSet<String>);
 
@@ -74,7 +72,6 @@ impl WordSet {
         !self.0.contains(word) && self.0.insert(word.to_owned())
     }
 
-    /// The words in alphabetical order.
     pub fn sorted(&self) -> Vec<String> {
         let mut words: Vec<_> = self.0.iter().cloned().collect();
         words.sort_unstable();

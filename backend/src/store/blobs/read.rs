@@ -191,7 +191,6 @@ fn want(run: Uuid, value: &Value, blobs: &Blobs, wanted: &mut BTreeSet<BlobKey>)
     wanted.extend(found.into_iter().map(|digest| (run, digest)).filter(|key| !blobs.0.contains_key(key)));
 }
 
-/// Collects all references in a stored value.
 fn references(value: &Value, found: &mut Vec<[u8; 32]>) {
     if let Some((_, digest)) = reference(value) {
         found.push(digest);
@@ -208,7 +207,6 @@ fn references(value: &Value, found: &mut Vec<[u8; 32]>) {
     }
 }
 
-/// Replaces references by their values.
 pub(super) fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, String> {
     if let Some((_, digest)) = reference(&value) {
         let missing = || format!("it refers to a blob {} that is missing, invalid, or changed", hex::encode(digest));

@@ -7,7 +7,6 @@
 /// The root of the stored state of a run.
 pub(super) const STATE: &str = "run_state";
 
-/// Any key.
 const ANY: &str = "*";
 
 /// The ends of the paths to data of users. A path consists of the root of the stored JSON and the keys below it, without

@@ -34,7 +34,6 @@ const QUOTES: [&str; 2] = ["prompt", "title"];
 /// were refused before it was linked to them, and what others did who had it before.
 #[derive(Clone, Copy)]
 pub(in crate::store) struct OwnAccount<'a> {
-    /// The account.
     pub account: &'a ProviderAccount,
     /// The names in such entries that belong to somebody.
     pub others: &'a BTreeSet<String>,

@@ -19,7 +19,6 @@ pub(super) struct NewBlock {
     pub latest: i64,
     /// The longest time by which an entry up to there was earlier than the latest one of the blocks before its own.
     pub behind: i64,
-    /// The terms of the block's entries.
     pub terms: Terms,
     /// The latest time of all entries before the block.
     latest_before: i64,
@@ -53,7 +52,6 @@ impl Gathered {
         self.next
     }
 
-    /// The number of rows that are gathered.
     pub fn count(&self) -> i64 {
         self.next - self.first
     }
@@ -66,7 +64,6 @@ impl Gathered {
         }
     }
 
-    /// Adds the next row.
     pub fn add(&mut self, seq: i64, run: Option<RunId>, events: &[Event]) {
         let number = seq.div_euclid(BLOCK);
         if self.blocks.last().is_none_or(|block| block.number != number) {

@@ -19,7 +19,6 @@ pub(super) struct CountedReview {
     pub facts: Facts,
 }
 
-/// The counts so far.
 #[derive(Default)]
 pub(super) struct Count {
     by: Option<GroupBy>,

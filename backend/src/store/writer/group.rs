@@ -62,7 +62,6 @@ pub(super) struct Group {
     pub feedback: Vec<Feedback>,
     /// The feedback that changes of this group retract.
     pub retractable: Vec<Feedback>,
-    /// The longest lifetime of a grant.
     pub longest_grant: Duration,
     /// What flows use of the server's environment.
     pub environment: Arc<Environment>,
@@ -173,7 +172,6 @@ pub(super) struct Out {
 }
 
 impl Group {
-    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.out == Out::default()
             && self.erasures.steps.is_empty()
@@ -185,7 +183,6 @@ impl Group {
         self.runs.values().any(|run| run.changed.as_ref().is_some_and(|changed| !changed.tasks.is_empty()))
     }
 
-    /// Returns a compiled version of a flow.
     pub fn flow(&self, id: &FlowId, version: u32) -> Result<&Arc<Compiled>, CommitError> {
         let key = (id.clone(), version);
         self.compiled.get(&key).ok_or_else(|| match self.unreadable.get(&key) {

@@ -20,7 +20,6 @@ const UNIT: i64 = 1024;
 /// The share, and the number of working writers that follows from it.
 #[derive(Debug)]
 pub(in crate::store) struct LogShare {
-    /// The number of writers.
     writers: u32,
     /// The number of writers that should get changes.
     working: AtomicU32,

@@ -53,7 +53,6 @@ pub(super) struct Erasures {
     /// The number of the last log row of each run to change.
     pub rows: BTreeMap<RunId, i64>,
     pub indexed_to: i64,
-    /// The people who were erased.
     pub erased: Vec<ErasedPerson>,
     pub steps: Vec<NewErasure>,
     /// The new `entries.erased` entries: their indexes among the entries that belong to no run, and their numbers.

@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 use super::super::Inner;
 use super::queue::{QueuedChange, WAITING};
 
-/// The preparations of a writer.
 #[derive(Default)]
 pub(super) struct Preparations {
     tasks: JoinSet<Vec<QueuedChange>>,

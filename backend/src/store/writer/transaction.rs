@@ -106,7 +106,6 @@ pub(super) async fn write_all(inner: &Arc<Inner>, jobs: Vec<QueuedChange>, prepa
     }
 }
 
-/// Answers the caller of a change.
 fn answer(job: QueuedChange, result: Answer) {
     let QueuedChange { mut change, caller: Caller { answer, .. } } = job;
     let _ = answer.send(match result {
