@@ -31,7 +31,7 @@ static EMPTY: LazyLock<JsonMap> = LazyLock::new(|| {
 pub(super) fn compact(review: &Review) -> Result<JsonMap, Error> {
     match serde_json::to_value(review) {
         Ok(Value::Object(members)) => {
-            Ok(members.into_iter().filter(|(name, value)| is_significant(name, value)).collect())
+            Ok(members.into_iter().filter(|(name, value)| EMPTY.get(name) != Some(value)).collect())
         }
         Ok(_) => Err(Error::Stored(format!("review {} is not an object", review.id))),
         Err(error) => Err(Error::Stored(error.to_string())),
@@ -64,10 +64,6 @@ pub(super) fn expand(review: &mut JsonMap) {
             review.insert(name.clone(), value.clone());
         }
     }
-}
-
-fn is_significant(name: &str, value: &Value) -> bool {
-    EMPTY.get(name) != Some(value)
 }
 
 #[cfg(test)]

@@ -117,15 +117,12 @@ impl Store {
     pub async fn compiled(&self, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
         self.inner.compiled(id, version).await
     }
-}
 
-impl Store {
     /// Whether an older version has this source and the newest has not: people have saved other versions since, and do
     /// not want the old one back.
     pub async fn is_superseded(&self, id: &FlowId, digest: &str) -> Result<bool, Error> {
         let sql = Sql::new("SELECT digest FROM flows WHERE id = ").bind(id.as_str()).push(" ORDER BY version DESC");
-        let rows = self.inner.db.read().await?.fetch(sql).await?;
-        let stored = rows.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
+        let stored = self.inner.db.read().await?.all(sql, Row::text).await?;
         Ok(stored.first().is_some_and(|newest| newest != digest) && stored.iter().any(|older| older == digest))
     }
 

@@ -159,13 +159,7 @@ impl Store {
 impl Conn {
     /// Returns for each place the number of the seal that covers it, if any.
     pub(super) async fn seal_numbers(&mut self, places: &[LogPlace]) -> Result<Vec<Option<u64>>, Error> {
-        if places.is_empty() {
-            return Ok(Vec::new());
-        }
-        let rows = places.iter().enumerate().map(|(index, place)| {
-            let index = i64::try_from(index).unwrap_or(i64::MAX);
-            vec![Arg::from(index), place.seq.into()]
-        });
+        let rows = (0_i64..).zip(places).map(|(index, place)| vec![Arg::from(index), place.seq.into()]);
         let sql =
             Sql::new("SELECT (SELECT s.number FROM seals s WHERE s.seq >= k.column2 ORDER BY s.seq LIMIT 1) FROM (")
                 .values(rows)

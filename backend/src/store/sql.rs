@@ -68,14 +68,16 @@ impl Sql {
         self
     }
 
-    /// Adds `VALUES ($1, $2), ($3, $4), …` with these arguments.
+    /// Adds `VALUES ($1, $2), ($3, $4), …` with these arguments. If there are none, no row can match or is added.
     pub fn values(mut self, rows: impl IntoIterator<Item = Vec<Arg>>) -> Self {
+        let before = self.args.len();
         self.text.push_str("VALUES ");
         for (index, row) in rows.into_iter().enumerate() {
             self.text.push_str(if index > 0 { ", (" } else { "(" });
             self = self.list(row);
             self.text.push(')');
         }
+        self.is_void |= self.args.len() == before;
         self
     }
 }

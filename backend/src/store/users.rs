@@ -40,9 +40,7 @@ impl UserRecord {
         let roles: BTreeSet<String> = token.roles.iter().flatten().filter(|role| all.has(role)).cloned().collect();
         Principal { roles, token: true, token_id: token.id, ..all }
     }
-}
 
-impl UserRecord {
     /// Returns the people for whom this person stands in at a moment; `person` looks up their records. People who may
     /// no longer log in have no rights that a deputy could use.
     pub fn stands_for<'p>(&self, now: Timestamp, person: impl Fn(&Username) -> Option<&'p Self>) -> Vec<Absent> {

@@ -163,9 +163,7 @@ impl Blobs {
         }
         Ok(next)
     }
-}
 
-impl Blobs {
     /// Returns the blobs of a run that a stored value refers to, directly or through other blobs that were read.
     pub fn reached(&self, run: Uuid, stored: String) -> Result<BTreeSet<[u8; 32]>, Error> {
         let (mut reached, mut found) = (BTreeSet::new(), Vec::new());

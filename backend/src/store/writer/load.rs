@@ -210,9 +210,6 @@ impl Group {
     }
 
     async fn load_keys(&mut self, conn: &mut Conn, keys: &BTreeSet<(&str, &str)>) -> Result<(), Error> {
-        if keys.is_empty() {
-            return Ok(());
-        }
         let sql = Sql::new("SELECT i.scope, i.key, i.body, i.run_id, i.answer FROM (")
             .values(keys.iter().map(|(scope, key)| vec![Arg::from(*scope), Arg::from(*key)]))
             .push(") AS k JOIN idempotency i ON i.scope = k.column1 AND i.key = k.column2");
