@@ -198,17 +198,15 @@ impl Store {
             let update = |sql: Sql| {
                 let sql = sql.push("UPDATE ").push(table.name()).push(" SET attempt = attempt + 1, owner = ");
                 let sql = sql.bind(owner.as_str()).push(table.on_claim()).push(", ready_at = ");
-                store.time_in(sql, lease).push(" WHERE id IN (")
+                store.time_in(sql, lease).push(" WHERE id")
             };
             let rows = if conn.is_postgres() {
                 let sql = update(due.around("WITH due AS (").push("), claimed AS ("));
-                conn.fetch(sql.push("SELECT id FROM due)) SELECT * FROM due")).await?
+                conn.fetch(sql.push(" IN (SELECT id FROM due)) SELECT * FROM due")).await?
             } else {
                 let rows = conn.fetch(due).await?;
                 let ids = rows.iter().map(|row| row.uuid(0)).collect::<Result<Vec<_>, _>>()?;
-                if !ids.is_empty() {
-                    conn.execute(update(Sql::default()).list(ids).push(")")).await?;
-                }
+                conn.execute(update(Sql::default()).among(ids)).await?;
                 rows
             };
             let mut claimed = Vec::with_capacity(rows.len());
@@ -273,7 +271,7 @@ impl Store {
         let renew = async move |mut conn: Conn| {
             let owned = |sql: Sql, leases: &[Lease]| {
                 let sql = sql.push(table.name()).push(" WHERE owner = ").bind(owner.as_str());
-                sql.push(" AND id IN (").list(leases.iter().map(|lease| lease.id)).push(")")
+                sql.push(" AND id").among(leases.iter().map(|lease| lease.id))
             };
             let mut still = Vec::new();
             for row in conn.fetch(owned(Sql::new("SELECT id, attempt FROM "), &held)).await? {
@@ -306,9 +304,8 @@ impl Store {
         let now = format!("(SELECT {POSTGRES_NOW})");
         let sql = Sql::new("SELECT MAX(ready_at) - ").push(&now).push(" FROM ").push(table.name()).push(" WHERE ");
         let sql = sql.push(table.is_open()).push(" AND owner IS NOT NULL AND ready_at <= ").push(&now).push(" + ");
-        let row = self.inner.db.read().await?.fetch_one(sql.bind(micros(lease))).await?;
-        let last = row.map(|row| row.int_opt(0)).transpose()?.flatten();
-        Ok(last.is_some_and(|last| last <= 0))
+        let last = self.inner.db.read().await?.first(sql.bind(micros(lease)), Row::int_opt).await?;
+        Ok(last.flatten().is_some_and(|last| last <= 0))
     }
 
     /// Ends leases on rows whose work was not done. Others may claim the rows after a delay.
