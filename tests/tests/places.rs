@@ -360,3 +360,26 @@ async fn on_a_small_screen_the_name_of_what_is_read_is_not_cut_by_a_claim() -> B
     browser.quit().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_phone_the_run_of_a_review_is_named_beside_all_the_buttons_of_an_admin() -> BrowserResult<()> {
+    let server = server(&[NOTE]).await;
+    launch(&server, "note", json!({})).await;
+    let admin = server.admin().await;
+    let review = eventually("it is asked", async || queue(&admin, 1).await.pop()).await;
+    let browser = reading(&server, "admin", &review).await?;
+    let driver = &browser.driver;
+    button(driver, "Reassign").await?;
+    let hidden = "
+        const run = document.querySelector('.trail > .nowrap');
+        const box = run.getBoundingClientRect();
+        const covers = [...document.querySelectorAll('.claim, .asides')].map(part => part.getBoundingClientRect())
+            .some(part => part.left < box.right && part.right > box.left && part.top < box.bottom && part.bottom > box.top);
+        return covers || run.scrollWidth > run.clientWidth + 1";
+    for (width, height) in [(390, 844), (844, 390)] {
+        browser.screen(width, height).await;
+        assert_eq!(value(driver, hidden).await, json!(false), "at {width}x{height}");
+    }
+    browser.quit().await;
+    Ok(())
+}
