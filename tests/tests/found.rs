@@ -6,7 +6,7 @@ use shared::id::{ReviewId, RunId};
 use shared::person_filter::PersonFilter;
 use shared::run::ArchivedRun;
 use tests::locator::locate;
-use tests::pages::{field, wait_for_path, wait_for_text, wait_for_title};
+use tests::pages::{button, field, wait_for_path, wait_for_text, wait_for_title};
 use tests::reviewing::{choose, decide, launch, launch_as, open, pending, server, text_of, wait_for_review};
 use tests::{Api, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -134,6 +134,35 @@ async fn runs_are_found_by_words_and_person_and_only_those_that_match_are_added(
     start(&admin, "a hill").await;
     start(&dev, "a valley").await;
     wait_for_runs(driver, &["a valley", "the ocean tide", "a river", "a lake", "the ocean"]).await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_phone_the_filters_of_a_list_are_behind_a_button_that_counts_them() -> BrowserResult<()> {
+    let server = server(&[ASK]).await;
+    let browser = open(&server, "admin", "/runs").await?;
+    let driver = &browser.driver;
+    let is_shown = async || {
+        let script = "return document.querySelector('.filters input').checkVisibility()";
+        driver.execute(script, Vec::new()).await?.convert::<bool>()
+    };
+    let share = "return document.querySelector('.page > header').offsetHeight / innerHeight";
+    for (width, height) in [(390, 844), (844, 390)] {
+        browser.screen(width, height).await;
+        driver.goto(format!("{}/runs?status=failed&q=ocean", server.base)).await?;
+        wait_for_text(driver, "No run has failed").await;
+        assert!(!is_shown().await?, "at {width}x{height}");
+        let share = driver.execute(share, Vec::new()).await?.convert::<f64>()?;
+        assert!(share < 0.25, "at {width}x{height}, the header takes {share} of the screen");
+        button(driver, "Filters 2 set").click().await?;
+        assert!(is_shown().await?, "at {width}x{height}");
+        // They stay open while one changes them.
+        button(driver, "All").click().await?;
+        wait_for_path(driver, "/runs?q=ocean").await;
+        button(driver, "Filters 1 set").await?;
+        assert!(is_shown().await?, "at {width}x{height}");
+    }
     browser.quit().await;
     Ok(())
 }

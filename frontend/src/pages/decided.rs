@@ -2,23 +2,18 @@
 
 use leptos::html;
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::{use_navigate, use_query_map};
 use serde::{Deserialize, Serialize};
 use shared::api::{Page, ReviewQuery};
-use shared::client::query_string;
 use shared::person_filter::PersonFilter;
 
 use crate::client::{Session, use_api};
 use crate::components::arrival;
-use crate::components::flow_menu::FlowMenu;
 use crate::components::inert::inert;
-use crate::components::listeners::while_shown;
+use crate::components::list_filter::{FilterParts, FlowMenu, WordsField, use_filter};
 use crate::components::pages::{PagedList, use_pages};
 use crate::components::states::{Empty, Refresh};
 use crate::components::time::Ago;
 use crate::state::decided::DecidedRow;
-use crate::state::filter::read;
 use crate::state::inbox::address;
 
 /// The path of the page.
@@ -46,8 +41,8 @@ pub fn DecidedPage() -> impl IntoView {
     let heading = arrival::heading::<html::H1>();
     let api = use_api();
     let session = Session::expect();
-    let query = use_query_map();
-    let filter: Memo<DecidedFilter> = Memo::new(move |_| query.with(|query| read(query)));
+    let (filter, go) = use_filter::<DecidedFilter>(DECIDED);
+    let parts = FilterParts::of(filter, go);
     let fetch = move |asked: DecidedFilter, cursor: Option<String>| async move {
         let page = api.reviews(&asked.query(cursor)).await?;
         let me = untrack(|| session.username());
@@ -73,36 +68,15 @@ pub fn DecidedPage() -> impl IntoView {
             <header>
                 <h1 node_ref=heading tabindex="-1" class="grow">"Decided by me"</h1>
                 <Refresh press=move |()| pages.again()/>
-                <Filters filter/>
+                <form class="filter-fields" role="search" on:submit=|event| event.prevent_default()>
+                    <WordsField parts placeholder="Words in a review" most="500"/>
+                    <FlowMenu parts/>
+                </form>
             </header>
             <div class="in">
                 <PagedList pages failed="Your decisions could not be loaded" older="Load older decisions">{list}</PagedList>
             </div>
         </section>
-    }
-}
-
-/// A field for words, and a menu for the flow. Each changes the address, so that a view can be bookmarked.
-#[component]
-fn Filters(filter: Memo<DecidedFilter>) -> impl IntoView {
-    let navigate = StoredValue::new(use_navigate());
-    let go = move |filter: &DecidedFilter| {
-        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
-        navigate.with_value(|navigate| navigate(&format!("{DECIDED}{}", query_string(filter)), options));
-    };
-    let search = move |event| {
-        let q = Some(event_target_value(&event).trim().to_owned()).filter(|q| !q.is_empty());
-        go(&DecidedFilter { q, ..filter.get_untracked() });
-    };
-    let chosen = move |flow| go(&DecidedFilter { flow, ..filter.get_untracked() });
-    view! {
-        <form class="decided-filters" role="search" on:submit=|event| event.prevent_default()>
-            <label class="grow"><span class="sr">"Words"</span>
-                <input class="input" type="search" maxlength="500" placeholder="Words in a review"
-                    prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
-                    on:change=while_shown(search)/></label>
-            <FlowMenu chosen=Signal::derive(move || filter.with(|filter| filter.flow.clone())) choose=chosen/>
-        </form>
     }
 }
 

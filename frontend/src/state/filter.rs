@@ -40,6 +40,11 @@ pub fn part<F: Serialize>(filter: &F, name: &str) -> Option<String> {
     }
 }
 
+/// The number of parameters of a filter that are set.
+pub fn count<F: Serialize>(filter: &F) -> usize {
+    fields(filter).values().filter(|value| !value.is_null()).count()
+}
+
 fn fields<F: Serialize>(filter: &F) -> Map<String, Value> {
     match serde_json::to_value(filter) {
         Ok(Value::Object(fields)) => fields,

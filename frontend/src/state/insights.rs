@@ -87,17 +87,7 @@ impl InsightsFilter {
 
     /// The same filter, narrowed to one row of the table.
     pub fn narrowed(&self, by: GroupBy, key: &str) -> Self {
-        let key = Some(key.to_owned());
-        let mut filter = self.clone();
-        match by {
-            GroupBy::Flow => filter.flow = key,
-            GroupBy::Tool => filter.tool = key,
-            GroupBy::Agent => filter.agent = key,
-            GroupBy::Reviewer => filter.reviewer = key,
-            GroupBy::Kind => filter.kind = key.as_deref().and_then(ReviewKind::of_word),
-            GroupBy::Hour | GroupBy::Day | GroupBy::Week => {}
-        }
-        filter
+        filter::with(self, by.as_str(), Some(key))
     }
 }
 

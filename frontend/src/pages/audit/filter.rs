@@ -1,8 +1,6 @@
-//! The filter of the audit log, held in the address, so that a view can be bookmarked and shared.
+//! The filter of the audit log, and its controls.
 
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 use serde::{Deserialize, Serialize};
 use shared::api::AuditQuery;
 use shared::client::query_string;
@@ -10,6 +8,7 @@ use shared::log::{EntryKind, ReviewAct};
 use shared::time::Timestamp;
 
 use crate::components::glyph::Glyph;
+use crate::components::list_filter::{DayFields, FilterParts, Filters, WordsField};
 use crate::components::listeners::while_shown;
 use crate::components::time::begin_of_day;
 use crate::state::{days, words};
@@ -68,10 +67,6 @@ impl AuditFilter {
         format!("/api/v1/audit/export?format={format}{rest}")
     }
 
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The selected event as one word: `act:vote` for an act on reviews, otherwise the kind of entry.
     fn event(&self) -> String {
         let act = self.act.as_ref().map(|act| format!("{ACT}{act}"));
@@ -85,20 +80,23 @@ impl AuditFilter {
     }
 }
 
-/// The controls of the filter. Each change goes into the address.
+/// The controls of the filter.
 #[component]
-pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
-    let navigate = StoredValue::new(use_navigate());
-    let change = move |change: &dyn Fn(&mut AuditFilter, Option<String>), value: String| {
+pub fn AuditFilters(
+    filter: Memo<AuditFilter>,
+    /// Called with another filter.
+    go: Callback<AuditFilter>,
+) -> impl IntoView {
+    let parts = FilterParts::of(filter, go);
+    let set_event = move |event: String| {
         let mut next = filter.get_untracked();
-        change(&mut next, Some(value.trim().to_owned()).filter(|value| !value.is_empty()));
-        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
-        navigate.with_value(|navigate| navigate(&format!("/audit{}", query_string(&next)), options));
+        next.set_event(Some(event).filter(|event| !event.is_empty()));
+        go.run(next);
     };
-    let chip = move |name: &'static str, value: Option<String>, clear: fn(&mut AuditFilter, Option<String>)| {
-        value.map(|value| {
+    let chip = move |name: &'static str| {
+        parts.get(name).map(|value| {
             view! {
-                <button class="chip" aria-pressed="true" on:click=move |_| change(&clear, String::new())>
+                <button class="chip" aria-pressed="true" on:click=move |_| parts.set(name, "")>
                     {name}" "<span class="mono">{words::tail(value)}</span>
                     " "<Glyph icon=icondata::LuX/><span class="sr">"remove this filter"</span>
                 </button>
@@ -111,43 +109,36 @@ pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
         view! { <option value=value prop:selected=move || event.with(|event| *event == own)>{words}</option> }
     };
     view! {
-        <form class="audit-filters" role="search" on:submit=|event| event.prevent_default()>
-            <div class="chips" role="group" aria-label="Common filters">
-                {OFTEN.map(|(words, kind)| view! {
-                    <button type="button" class="chip" aria-pressed=move || event.with(|event| event == kind).to_string()
-                        on:click=move |_| change(&AuditFilter::set_event, kind.to_owned())>{words}</button>
-                })}
-            </div>
-            <label class="grow"><span class="sr">"Words"</span>
-                <input class="input" type="search" placeholder="Words in an entry" prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
-                    on:change=while_shown(move |event| change(&|filter, value| filter.q = value, event_target_value(&event)))/></label>
-            <label><span class="sr">"Event"</span>
-                <select class="select" on:change=while_shown(move |event| change(&AuditFilter::set_event, event_target_value(&event)))>
-                    {option(String::new(), "Any kind")}
-                    <optgroup label="Review activity">
-                        {ReviewAct::ALL.iter().map(|act| option(format!("{ACT}{}", act.as_str()), words::review_act(*act))).collect_view()}
-                    </optgroup>
-                    <optgroup label="Entries">
-                        {EntryKind::ALL.iter().map(|kind| option(kind.as_str().to_owned(), kind.as_str())).collect_view()}
-                    </optgroup>
-                </select></label>
-            <label><span class="sr">"Who"</span>
-                <input class="input who-filter" placeholder="Who" autocapitalize="off" spellcheck="false" prop:value=move || filter.with(|filter| filter.actor.clone().unwrap_or_default())
-                    on:change=while_shown(move |event| change(&|filter, value| filter.actor = value, event_target_value(&event)))/></label>
-            <div class="days">
-                <label class="day"><span class="hint">"from"</span>
-                    <input class="input" type="date" title="Days are in your time zone" prop:value=move || filter.with(|filter| filter.from.clone().unwrap_or_default())
-                        on:change=while_shown(move |event| change(&|filter, value| filter.from = value, event_target_value(&event)))/></label>
-                <label class="day"><span class="hint">"to"</span>
-                    <input class="input" type="date" title="Days are in your time zone; this day is included" prop:value=move || filter.with(|filter| filter.to.clone().unwrap_or_default())
-                        on:change=while_shown(move |event| change(&|filter, value| filter.to = value, event_target_value(&event)))/></label>
-            </div>
-            {move || chip("run", filter.get().run, |filter, value| filter.run = value)}
-            {move || chip("review", filter.get().review, |filter, value| filter.review = value)}
-            <Show when=move || !filter.with(AuditFilter::is_empty)>
-                <a href="/audit" class="b sm ghost">"Clear"</a>
-            </Show>
-        </form>
+        <Filters parts>
+            <form class="filter-fields" role="search" on:submit=|event| event.prevent_default()>
+                <div class="chips" role="group" aria-label="Common filters">
+                    {OFTEN.map(|(words, kind)| view! {
+                        <button type="button" class="chip" aria-pressed=move || event.with(|event| event == kind).to_string()
+                            on:click=move |_| set_event(kind.to_owned())>{words}</button>
+                    })}
+                </div>
+                <WordsField parts placeholder="Words in an entry"/>
+                <label><span class="sr">"Event"</span>
+                    <select class="select" on:change=while_shown(move |event| set_event(event_target_value(&event)))>
+                        {option(String::new(), "Any kind")}
+                        <optgroup label="Review activity">
+                            {ReviewAct::ALL.iter().map(|act| option(format!("{ACT}{}", act.as_str()), words::review_act(*act))).collect_view()}
+                        </optgroup>
+                        <optgroup label="Entries">
+                            {EntryKind::ALL.iter().map(|kind| option(kind.as_str().to_owned(), kind.as_str())).collect_view()}
+                        </optgroup>
+                    </select></label>
+                <label><span class="sr">"Who"</span>
+                    <input class="input who-filter" placeholder="Who" autocapitalize="off" spellcheck="false" prop:value=move || parts.text("actor")
+                        on:change=while_shown(move |event| parts.set("actor", &event_target_value(&event)))/></label>
+                <DayFields parts/>
+                {move || chip("run")}
+                {move || chip("review")}
+                <Show when=move || { parts.count() > 0 }>
+                    <a href="/audit" class="b sm ghost">"Clear"</a>
+                </Show>
+            </form>
+        </Filters>
     }
 }
 
@@ -163,7 +154,7 @@ mod tests {
         filter.set_event(Some("flow.saved".into()));
         assert_eq!((filter.query().act, filter.event().as_str()), (None, "flow.saved"));
         filter.set_event(None);
-        assert!(filter.is_empty());
+        assert_eq!(filter, AuditFilter::default());
     }
 
     #[test]

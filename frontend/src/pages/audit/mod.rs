@@ -6,7 +6,6 @@ mod seal;
 
 use leptos::html;
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use shared::access::{Access, Act};
 use shared::api::AuditQuery;
 use shared::log::Entry;
@@ -18,10 +17,10 @@ use crate::client::{Session, use_api};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
+use crate::components::list_filter::use_filter;
 use crate::components::pages::{PagedList, use_pages};
 use crate::components::states::{Empty, Loading, Refresh};
 use crate::components::time::At;
-use crate::state::filter::read;
 use crate::state::story::{EventTone, describe};
 use crate::state::words;
 
@@ -46,8 +45,7 @@ pub fn AuditPage() -> impl IntoView {
 #[component]
 fn Audit() -> impl IntoView {
     let api = use_api();
-    let query = use_query_map();
-    let filter: Memo<AuditFilter> = Memo::new(move |_| query.with(|query| read(query)));
+    let (filter, go) = use_filter::<AuditFilter>("/audit");
     arrival::title(|| "Audit".to_owned());
     let heading = arrival::heading::<html::H1>();
     let fetch = move |asked: AuditFilter, cursor: Option<String>| async move {
@@ -85,7 +83,7 @@ fn Audit() -> impl IntoView {
                 <a class="b" href=export("csv") download="audit.csv"><Glyph icon=icondata::LuDownload/>"CSV"</a>
                 <a class="b" href=export("jsonl") download="audit.jsonl"><Glyph icon=icondata::LuDownload/>"JSONL"</a>
                 <Seal/>
-                <AuditFilters filter/>
+                <AuditFilters filter go/>
             </header>
             <div class="in">
                 <PagedList pages failed="The audit log could not be loaded" older="Load older entries">{list}</PagedList>

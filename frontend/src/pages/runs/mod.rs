@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 
 use leptos::html;
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use shared::access::Act;
 use shared::api::{Page, RunQuery};
 use shared::id::RunId;
@@ -18,12 +17,12 @@ use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code};
+use crate::components::list_filter::use_filter;
 use crate::components::pages::{PagedList, use_pages};
 use crate::components::states::{Empty, Refresh};
 use crate::components::status::StatusTag;
 use crate::components::time::{Ago, begin_of_day};
 use crate::state::ending::Ending;
-use crate::state::filter::read;
 use crate::state::run_filter::{RunFilter, takes};
 use crate::state::runs::Runs;
 use crate::state::sentences::sentence;
@@ -43,8 +42,7 @@ pub fn RunsPage() -> impl IntoView {
     let live = Live::expect();
     let session = Session::expect();
     let may_launch = Memo::new(move |_| session.may(Act::Launch));
-    let query = use_query_map();
-    let filter: Memo<RunFilter> = Memo::new(move |_| query.with(|query| read(query)));
+    let (filter, go) = use_filter::<RunFilter>("/runs");
     let asked = Memo::new(move |_| filter.with(|filter| filter.query(begin_of_day)));
     let has_words = Memo::new(move |_| asked.with(RunQuery::has_words));
     live.runs.update_untracked(|runs| runs.list(true));
@@ -111,7 +109,7 @@ pub fn RunsPage() -> impl IntoView {
         <section class="page runs">
             <header>
                 <h1 node_ref=heading tabindex="-1">"Runs"</h1>
-                <RunFilters filter/>
+                <RunFilters filter go/>
                 // New runs with the words are not added by themselves.
                 <Show when=move || has_words.get()><Refresh press=move |()| pages.again()/></Show>
                 <Show when=move || may_launch.get()><a href="/flows" class="b">"Start a run"</a></Show>
