@@ -7,33 +7,19 @@ use shared::error::Problem;
 
 use super::workspace::{Unanswered, Workspace};
 
-/// A form whose requests create permanent records. Cheap to copy into closures.
-pub struct Post<B: 'static, A: 'static> {
-    action: Action<(B, String), Result<A, Problem>>,
-    /// Made once, since each call of `Action::pending` makes a new memo.
-    pending: Memo<bool>,
-    subject: StoredValue<String>,
-    unanswered: StoredValue<Unanswered>,
-}
-
-impl<B, A> Clone for Post<B, A> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<B, A> Copy for Post<B, A> {}
-
-/// Creates a form that calls `send` with the body and its idempotency key. `subject` identifies the kind and object of
-/// the record.
-pub fn use_post<B, A, F>(subject: impl Into<String>, send: impl Fn(B, String) -> F + 'static) -> Post<B, A>
+/// Returns a callback that sends a body, unless a request is pending, and whether one is. `send` gets the body and its
+/// idempotency key. `subject` identifies the kind and object of the record.
+pub fn use_post<B, A, F>(
+    subject: impl Into<String>,
+    send: impl Fn(B, String) -> F + 'static,
+) -> (Callback<B>, Memo<bool>)
 where
     B: Clone + Serialize + 'static,
     A: 'static,
     F: Future<Output = Result<A, Problem>> + 'static,
 {
     let unanswered = Workspace::expect().unanswered;
-    let subject = StoredValue::new(subject.into());
+    let subject = subject.into();
     let action = Action::new_local(move |(body, key): &(B, String)| {
         let (sending, key) = (send(body.clone(), key.clone()), key.clone());
         async move {
@@ -45,31 +31,17 @@ where
             answer
         }
     });
-    Post { action, pending: action.pending(), subject, unanswered }
-}
-
-impl<B: Serialize, A> Post<B, A> {
-    /// Sends `body`, unless a request is pending.
-    pub fn send(self, body: B) {
-        if self.is_pending() {
+    let pending = action.pending();
+    let post = move |body: B| {
+        if pending.get_untracked() {
             return;
         }
         let text = serde_json::to_string(&body).unwrap_or_default();
-        let subject = self.subject.get_value();
-        if let Some(key) = self.unanswered.try_update_value(|sent| key_of(sent, subject, text, super::key)) {
-            self.action.dispatch_local((body, key));
+        if let Some(key) = unanswered.try_update_value(|sent| key_of(sent, subject.clone(), text, super::key)) {
+            action.dispatch_local((body, key));
         }
-    }
-
-    /// Whether a request is pending, without following it.
-    pub fn is_pending(self) -> bool {
-        self.pending.get_untracked()
-    }
-
-    /// Whether a request is pending, as a signal.
-    pub fn pending(self) -> Memo<bool> {
-        self.pending
-    }
+    };
+    (Callback::new(post), pending)
 }
 
 /// The idempotency key for a body; it stays the same while the same body is sent again.

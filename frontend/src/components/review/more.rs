@@ -85,19 +85,20 @@ pub fn More(pane: Pane) -> impl IntoView {
             Err(refused)
         }
     };
-    let delegate = use_post(format!("delegation of {}", pane.id), move |to: Delegate, key| async move {
+    let (delegate, delegating) = use_post(format!("delegation of {}", pane.id), move |to: Delegate, key| async move {
         ended(true, api.delegate(pane.id, &to, Some(&key)).await)
     });
-    let withdrawal = use_post(format!("withdrawal of {}", pane.id), move |reason: Reason, key| async move {
-        ended(false, api.withdraw(pane.id, &reason, Some(&key)).await)
-    });
-    let busy = Signal::derive(move || delegate.pending().get() || withdrawal.pending().get());
+    let (withdrawal, withdrawing) =
+        use_post(format!("withdrawal of {}", pane.id), move |reason: Reason, key| async move {
+            ended(false, api.withdraw(pane.id, &reason, Some(&key)).await)
+        });
+    let busy = Signal::derive(move || delegating.get() || withdrawing.get());
     let send = move || {
         if !hands.get_untracked() {
             let said = text.get_untracked().trim().to_owned();
-            withdrawal.send(Reason { reason: Some(said).filter(|said| !said.is_empty()) });
+            withdrawal.run(Reason { reason: Some(said).filter(|said| !said.is_empty()) });
         } else if let Some(to) = chosen().and_then(|to| to.parse().ok()) {
-            delegate.send(Delegate { to });
+            delegate.run(Delegate { to });
         } else {
             problem.set(Some("Choose a person.".to_owned()));
         }

@@ -63,7 +63,7 @@ pub fn ReassignDialog(pane: Pane) -> impl IntoView {
         pane.review.with(|review| Choices::of(review, &users, &me))
     });
     let named_now = Memo::new(move |_| pane.review.with(|review| Assignee::named_in(&review.reviewers)));
-    let reassign = use_post(format!("reassignment of {}", pane.id), move |request: Reassign, key| {
+    let (reassign, busy) = use_post(format!("reassignment of {}", pane.id), move |request: Reassign, key| {
         problem.set(None);
         async move {
             match api.reassign(pane.id, &request, Some(&key)).await {
@@ -80,7 +80,6 @@ pub fn ReassignDialog(pane: Pane) -> impl IntoView {
             }
         }
     });
-    let busy = reassign.pending();
     let send = move || {
         // A kept choice counts only once the menu shows it.
         let chosen = of_value(&to.get_untracked()).filter(|to| choices.with_untracked(|choices| choices.has(to)));
@@ -90,7 +89,7 @@ pub fn ReassignDialog(pane: Pane) -> impl IntoView {
         match chosen {
             None => problem.set(Some("Choose a person or a role.".to_owned())),
             Some(_) if reason.is_empty() => problem.set(Some("Say why.".to_owned())),
-            Some(to) => reassign.send(Reassign { from, to, reason }),
+            Some(to) => reassign.run(Reassign { from, to, reason }),
         }
     };
     let option = move |field: RwSignal<String>, assignee: &Assignee, shown: String| {

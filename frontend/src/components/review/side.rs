@@ -196,7 +196,7 @@ fn Comments(pane: Pane) -> impl IntoView {
     // In the draft, since a session may end before the comment is sent.
     let text = Memo::new(move |_| pane.with_draft(|draft| draft.comment.clone()));
     let write = move |text: String| pane.workspace.write(&pane.review.get_untracked(), |draft| draft.comment = text);
-    let send = use_post(format!("comment on {}", pane.id), move |comment: NewComment, key| {
+    let (send, busy) = use_post(format!("comment on {}", pane.id), move |comment: NewComment, key| {
         let review = pane.review.get_untracked();
         async move {
             match api.comment(pane.id, &comment, Some(&key)).await {
@@ -217,7 +217,6 @@ fn Comments(pane: Pane) -> impl IntoView {
             }
         }
     });
-    let busy = send.pending();
     let commented = Memo::new(move |_| pane.review.with(|review| !review.comments.is_empty()));
     let may = Memo::new(move |_| pane.review.with(|review| review.is_pending() && session.may(Act::Comment(review))));
     let nothing = Signal::derive(move || busy.get() || text.with(|text| text.trim().is_empty()));
@@ -225,7 +224,7 @@ fn Comments(pane: Pane) -> impl IntoView {
         event.prevent_default();
         let said = text.get_untracked().trim().to_owned();
         if !said.is_empty() {
-            send.send(NewComment { text: said });
+            send.run(NewComment { text: said });
         }
     };
     view! {

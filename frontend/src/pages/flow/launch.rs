@@ -84,7 +84,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let (input_flaw, context_flaw) = (RwSignal::new(None::<String>), RwSignal::new(None::<String>));
     let problem = RwSignal::new(None::<Problem>);
     let notifier = Notifier::expect();
-    let launch = use_post(format!("run of {}", flow.id), move |launch: Launch, key| {
+    let (launch, busy) = use_post(format!("run of {}", flow.id), move |launch: Launch, key| {
         let (of, navigate) = (of.get_value(), navigate.clone());
         problem.set(None);
         async move {
@@ -109,7 +109,6 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
             answer
         }
     });
-    let busy = launch.pending();
     let errors = Memo::new(move |_| {
         problem.with(|problem| problem.as_ref().map(|problem| problem.errors.clone()).unwrap_or_default())
     });
@@ -133,7 +132,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
             problem.set(Some(Problem::invalid("", "Input and context are JSON objects.")));
             return;
         };
-        launch.send(Launch { flow: id.clone(), version: Some(version), input, context, callback_url: None });
+        launch.run(Launch { flow: id.clone(), version: Some(version), input, context, callback_url: None });
     };
     let denied = Memo::new(move |_| session.denied(Act::Launch));
     let off = Signal::derive(move || {

@@ -29,7 +29,7 @@ pub fn Deputies() -> impl IntoView {
     let deputy = RwSignal::new(String::new());
     let from = RwSignal::new(String::new());
     let until = RwSignal::new(String::new());
-    let name = use_post("deputy", move |new: NewDeputy, key| async move {
+    let (name, busy) = use_post("deputy", move |new: NewDeputy, key| async move {
         let answer = api.name_deputy(&new, Some(&key)).await;
         problem.set(answer.as_ref().err().cloned().and_then(to_show));
         if answer.is_ok() {
@@ -41,7 +41,6 @@ pub fn Deputies() -> impl IntoView {
         deputies.refetch();
         answer
     });
-    let busy = name.pending();
     let lacks = Memo::new(move |_| deputy.with(String::is_empty) || until.with(String::is_empty));
     let remove = Action::new_local(move |id: &DeputyId| {
         let id = *id;
@@ -53,7 +52,7 @@ pub fn Deputies() -> impl IntoView {
     let hint = Signal::derive(move || lacks.get().then(|| "Choose a person and an end date first".to_owned()));
     let send = move || {
         if let (Ok(deputy), Some(until)) = (deputy.get_untracked().parse(), local(&until.get_untracked())) {
-            name.send(NewDeputy { person: None, deputy, from: local(&from.get_untracked()), until, note: None });
+            name.run(NewDeputy { person: None, deputy, from: local(&from.get_untracked()), until, note: None });
         }
     };
     let time = |label: &'static str, text: RwSignal<String>| {

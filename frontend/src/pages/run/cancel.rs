@@ -16,7 +16,7 @@ pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
     let notices = Notifier::expect();
     let reason = RwSignal::new(String::new());
     let problem = RwSignal::new(None::<String>);
-    let cancel = use_post(format!("cancelling of {}", data.id), move |reason: Reason, key| {
+    let (cancel, busy) = use_post(format!("cancelling of {}", data.id), move |reason: Reason, key| {
         problem.set(None);
         async move {
             let answer = api.cancel(data.id, &reason, Some(&key)).await.map(drop);
@@ -31,10 +31,9 @@ pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
             answer
         }
     });
-    let busy = cancel.pending();
     let send = move || {
         let reason = reason.get_untracked().trim().to_owned();
-        cancel.send(Reason { reason: Some(reason).filter(|reason| !reason.is_empty()) });
+        cancel.run(Reason { reason: Some(reason).filter(|reason| !reason.is_empty()) });
     };
     view! {
         <Dialog open title="Cancel this run?">

@@ -145,7 +145,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
     });
     let of = Form::Feedback(data.id);
     let problem = RwSignal::new(None::<Problem>);
-    let give = use_post(format!("feedback on {}", data.id), move |new: NewFeedback, key| {
+    let (give, busy) = use_post(format!("feedback on {}", data.id), move |new: NewFeedback, key| {
         let of = of.clone();
         problem.set(None);
         async move {
@@ -163,9 +163,8 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
             answer
         }
     });
-    let busy = give.pending();
     let send = move || {
-        give.send(NewFeedback {
+        give.run(NewFeedback {
             agent: agents.with_untracked(|agents| agents.get(agent.get_untracked()).cloned().unwrap_or_default()),
             feedback_type: TYPES[of_type.get_untracked()].0,
             aspect: ASPECTS[aspect.get_untracked()].0,
