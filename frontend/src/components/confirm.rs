@@ -6,23 +6,33 @@ use super::button::Button;
 use super::dialog::Dialog;
 
 /// A dialog that asks whether to do something, open while `open` is true. Its children say what will happen. The focus
-/// begins on the button that does nothing.
+/// begins on the button that does nothing. It stays open while it is being done.
 #[component]
-pub fn Confirm(
+pub fn Confirm<D, F>(
     open: RwSignal<bool>,
     #[prop(into)] title: Signal<String>,
     /// The label of the button that does nothing.
     keep: &'static str,
     /// The label of the button that does it.
     act: &'static str,
-    /// Whether it is being done. The dialog stays open until then.
-    #[prop(into)]
-    busy: Signal<bool>,
-    /// Does it, and closes the dialog.
-    confirmed: Callback<()>,
+    /// Does it.
+    does: D,
     /// What will happen.
     children: ChildrenFn,
-) -> impl IntoView {
+) -> impl IntoView
+where
+    D: Fn() -> F + 'static,
+    F: Future<Output = ()> + 'static,
+{
+    let doing = Action::new_local(move |(): &()| {
+        let done = does();
+        async move {
+            done.await;
+            // The page may have been left meanwhile.
+            let _ = open.try_set(false);
+        }
+    });
+    let busy = doing.pending();
     let says = StoredValue::new(children);
     view! {
         <Dialog open stay=busy title>
@@ -30,7 +40,7 @@ pub fn Confirm(
                 {says.with_value(|says| says())}
                 <div class="actions">
                     <Button class="b" off=busy press=move |()| open.set(false)>{keep}</Button>
-                    <Button class="b stop" off=busy press=confirmed>{act}</Button>
+                    <Button class="b stop" off=busy press=move |()| { doing.dispatch_local(()); }>{act}</Button>
                 </div>
             </div>
         </Dialog>

@@ -138,14 +138,11 @@ fn Claim(pane: Pane) -> impl IntoView {
     let session = Session::expect();
     let api = use_api();
     let notifier = Notifier::expect();
-    let act = Action::new_local(move |take: &bool| {
-        let take = *take;
-        async move {
-            let answer = if take { api.claim(pane.id).await } else { api.release(pane.id).await };
-            match answer {
-                Ok(decided) => live.inbox.update(|inbox| inbox.put(decided.review, live.server_now())),
-                Err(problem) => notifier.bad(problem.to_string()),
-            }
+    let act = Action::new_local(move |&take: &bool| async move {
+        let answer = if take { api.claim(pane.id).await } else { api.release(pane.id).await };
+        match answer {
+            Ok(decided) => live.inbox.update(|inbox| inbox.put(decided.review, live.server_now())),
+            Err(problem) => notifier.bad(problem.to_string()),
         }
     });
     let busy = act.pending();

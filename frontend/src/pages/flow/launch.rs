@@ -121,12 +121,6 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     };
     let (id, version) = (flow.id.clone(), flow.version);
     let start = move || {
-        if busy.get_untracked()
-            || input_flaw.with_untracked(Option::is_some)
-            || context_flaw.with_untracked(Option::is_some)
-        {
-            return;
-        }
         let context = Context::deserialize(&context.get_untracked());
         let (Value::Object(input), Ok(context)) = (input.get_untracked(), context) else {
             problem.set(Some(Problem::invalid("", "Input and context are JSON objects.")));

@@ -124,12 +124,6 @@ pub fn LoginPage() -> impl IntoView {
         Some(_) => focus_on("#password"),
         None => {}
     });
-    let submit = move |event: web_sys::SubmitEvent| {
-        event.prevent_default();
-        if !busy.get_untracked() {
-            enter.dispatch_local(());
-        }
-    };
     let how_ended = move || match (workspace.left.get(), workspace.drafts.with(Drafts::count)) {
         (true, _) => "You logged out in another tab.",
         (false, 0) => "Your session has ended. Log in to continue where you were.",
@@ -142,7 +136,7 @@ pub fn LoginPage() -> impl IntoView {
     };
     view! {
         <main class="login">
-            <form class="card" on:submit=submit aria-busy=move || busy.get().to_string()>
+            <form class="card" on:submit=move |event| { event.prevent_default(); enter.dispatch_local(()); } aria-busy=move || busy.get().to_string()>
                 <span class="mark" aria-hidden="true"></span>
                 <h1>"Countersign"</h1>
                 <Show when=move || error.with(Option::is_some)>

@@ -49,12 +49,6 @@ fn ConfirmForm(open: RwSignal<bool>) -> impl IntoView {
             }
         }
     });
-    let busy = confirm.pending();
-    let send = move || {
-        if !busy.get_untracked() {
-            confirm.dispatch_local(());
-        }
-    };
     let other = elsewhere(problem, &["/password"]);
     let why = "This lets a program or somebody else in, and you logged in some time ago.";
     if session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.single_sign_on)) {
@@ -70,11 +64,11 @@ fn ConfirmForm(open: RwSignal<bool>) -> impl IntoView {
         .into_any();
     }
     view! {
-        <form class="in" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
+        <form class="in" on:submit=move |event| { event.prevent_default(); confirm.dispatch_local(()); } novalidate>
             <p>{why}</p>
             <Field label="Your password" kind="password" complete="current-password" value=password problem path="/password"/>
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-            <div class="actions"><Button class="b primary" off=busy>"Confirm"</Button></div>
+            <div class="actions"><Button class="b primary" off=confirm.pending()>"Confirm"</Button></div>
         </form>
     }
     .into_any()

@@ -42,12 +42,9 @@ pub fn Deputies() -> impl IntoView {
         answer
     });
     let lacks = Memo::new(move |_| deputy.with(String::is_empty) || until.with(String::is_empty));
-    let remove = Action::new_local(move |id: &DeputyId| {
-        let id = *id;
-        async move {
-            problem.set(api.remove_deputy(id).await.err());
-            deputies.refetch();
-        }
+    let remove = Action::new_local(move |&id: &DeputyId| async move {
+        problem.set(api.remove_deputy(id).await.err());
+        deputies.refetch();
     });
     let hint = Signal::derive(move || lacks.get().then(|| "Choose a person and an end date first".to_owned()));
     let send = move || {

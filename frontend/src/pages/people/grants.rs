@@ -16,12 +16,9 @@ pub fn Grants() -> impl IntoView {
     let api = use_api();
     let grants = LocalResource::new(move || async move { api.grants().await.map(|page| page.items) });
     let problem = RwSignal::new(None::<Problem>);
-    let revoke = Action::new_local(move |id: &GrantId| {
-        let id = *id;
-        async move {
-            problem.set(api.revoke_grant(id).await.err());
-            grants.refetch();
-        }
+    let revoke = Action::new_local(move |&id: &GrantId| async move {
+        problem.set(api.revoke_grant(id).await.err());
+        grants.refetch();
     });
     let of_grants = move |grants: Vec<Grant>| {
         let rows = grants

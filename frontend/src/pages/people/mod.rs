@@ -2,11 +2,10 @@
 //! password, sessions and second factor.
 
 mod confirm_session;
+mod confirmed;
 mod deputies;
-mod erase;
 mod grants;
 mod notifications;
-mod remove_factor;
 mod roles;
 mod rows;
 mod security;

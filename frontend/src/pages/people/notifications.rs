@@ -289,13 +289,10 @@ fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
 fn GivenUp() -> impl IntoView {
     let api = use_api();
     let all = LocalResource::new(move || async move { api.given_up().await.map(|page| page.items) });
-    let again = Action::new_local(move |id: &DeliveryId| {
-        let id = *id;
-        async move {
-            let sent = api.retry_delivery(id).await;
-            all.refetch();
-            sent
-        }
+    let again = Action::new_local(move |&id: &DeliveryId| async move {
+        let sent = api.retry_delivery(id).await;
+        all.refetch();
+        sent
     });
     let sent = again.value();
     move || {

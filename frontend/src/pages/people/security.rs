@@ -89,16 +89,10 @@ fn PasswordForm() -> impl IntoView {
             }
         }
     });
-    let busy = change.pending();
-    let send = move || {
-        if !busy.get_untracked() {
-            change.dispatch_local(());
-        }
-    };
     let other = elsewhere(problem, &["/current", "/new"]);
     view! {
         <h2>"Password"</h2>
-        <form class="narrow" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
+        <form class="narrow" on:submit=move |event| { event.prevent_default(); change.dispatch_local(()); } novalidate>
             <Field label="Current password" kind="password" complete="current-password" value=current problem path="/current"/>
             <Field label="New password" hint="At least 12 characters. Several words in a row work well." kind="password" complete="new-password" value=new problem path="/new"/>
             <label class="role">
@@ -106,7 +100,7 @@ fn PasswordForm() -> impl IntoView {
                 <span><b>"End my tokens too"</b><span class="hint">"Programs that use them are refused until you give them new ones."</span></span>
             </label>
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-            <div class="actions"><Button class="b" off=busy>"Change password"</Button></div>
+            <div class="actions"><Button class="b" off=change.pending()>"Change password"</Button></div>
         </form>
     }
 }
@@ -239,14 +233,11 @@ fn Sessions() -> impl IntoView {
     let api = use_api();
     let notices = Notifier::expect();
     let sessions = LocalResource::new(move || async move { api.sessions().await.map(|page| page.items) });
-    let end = Action::new_local(move |id: &Option<SessionId>| {
-        let id = *id;
-        async move {
-            if let Err(problem) = api.end_sessions(id).await {
-                notices.bad(format!("Not ended. {problem}"));
-            }
-            sessions.refetch();
+    let end = Action::new_local(move |&id: &Option<SessionId>| async move {
+        if let Err(problem) = api.end_sessions(id).await {
+            notices.bad(format!("Not ended. {problem}"));
         }
+        sessions.refetch();
     });
     let list = move |sessions: Vec<SessionInfo>| {
         let others = sessions.len() > 1;

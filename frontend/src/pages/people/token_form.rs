@@ -54,7 +54,6 @@ pub fn TokenForm(
             }
         }
     });
-    let busy = create.pending();
     // A token may have the roles that another one includes without that one.
     let offered: BTreeSet<String> = untrack(|| session.principal()).map_or_else(BTreeSet::new, |me| {
         let included = me.included_roles().iter().map(|&role| role.to_owned());
@@ -68,9 +67,6 @@ pub fn TokenForm(
         let name = name.get_untracked().trim().to_owned();
         if name.is_empty() {
             problem.set(Some(Problem::invalid("/name", "Say what it is for.")));
-            return;
-        }
-        if busy.get_untracked() {
             return;
         }
         let days = TERMS.get(term.get_untracked()).and_then(|(_, days)| *days);
@@ -95,7 +91,7 @@ pub fn TokenForm(
                 <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it cannot do anything."</p></Show>
                 {menu("Expires", TERMS.map(|(words, _)| words), term.get_untracked(), move |at| term.set(at))}
                 {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-                <div class="actions"><Button class="b primary" off=busy>"Create token"</Button></div>
+                <div class="actions"><Button class="b primary" off=create.pending()>"Create token"</Button></div>
             </form>
         }
     };

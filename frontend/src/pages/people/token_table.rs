@@ -24,18 +24,18 @@ pub fn TokenTable(
     let notices = Notifier::expect();
     let revoking = RwSignal::new(None::<Token>);
     let asking = RwSignal::new(false);
-    let revoke = Action::new_local(move |token: &Token| {
-        let (id, name) = (token.id, token.name.clone());
+    let revoke = move || {
+        let token = revoking.get_untracked();
         async move {
+            let Some(Token { id, name, .. }) = token else { return };
             match api.revoke_token(id).await {
                 Ok(()) => notices.good(format!("Token “{name}” revoked.")),
                 Err(problem) => notices.bad(format!("Not revoked. {problem}")),
             }
             // The page may have been left meanwhile.
-            let _ = asking.try_set(false);
             revoked.try_run(());
         }
-    });
+    };
     let row = move |token: Token| {
         let expires = token.expires_at;
         let until = move || {
@@ -61,17 +61,12 @@ pub fn TokenTable(
             </tr>
         }
     };
-    let confirmed = Callback::new(move |()| {
-        if let Some(token) = revoking.get_untracked() {
-            revoke.dispatch_local(token);
-        }
-    });
     view! {
         <div class="card"><table class="table people-table">
             <thead><tr><th>"For"</th><th>"Roles"</th><th>"Created"</th><th>"Last used"</th><th>"Expires"</th><th><span class="sr">"Revoke"</span></th></tr></thead>
             <tbody>{tokens.into_iter().map(row).collect_view()}</tbody>
         </table></div>
-        <Confirm open=asking title="Revoke this token?" keep="Keep it" act="Revoke" busy=revoke.pending() confirmed>
+        <Confirm open=asking title="Revoke this token?" keep="Keep it" act="Revoke" does=revoke>
             <p>{move || revoking.get().map(|token| format!("Programs that use “{}” are refused from now on. This cannot be undone.", token.name))}</p>
         </Confirm>
     }

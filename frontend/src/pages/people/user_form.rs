@@ -106,9 +106,6 @@ pub fn UserForm(
             problem.set(Some(Problem::new(Code::Invalid).errors(mistakes)));
             return;
         };
-        if busy.get_untracked() {
-            return;
-        }
         save.dispatch_local((name, secret));
     };
     let other = elsewhere(problem, &["/username", "/password", "/display_name", "/email", "/roles", "/slack_user_id"]);

@@ -6,8 +6,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::api::User;
 
-use super::erase::Erase;
-use super::remove_factor::RemoveFactor;
+use super::confirmed::{Erase, RemoveFactor};
 use super::roles::role_tags;
 use super::tokens::TokensOf;
 use super::user_form::UserForm;

@@ -58,15 +58,12 @@ pub fn Said(feedback: RunFeedback) -> impl IntoView {
     let api = use_api();
     let notices = Notifier::expect();
     let retry = Callback::new(move |()| feedback.0.refetch());
-    let retract = Action::new_local(move |id: &FeedbackId| {
-        let id = *id;
-        async move {
-            match api.retract_feedback(id).await {
-                Ok(()) => notices.good("The feedback was retracted. No agent reads it any more."),
-                Err(problem) => notices.bad(problem.to_string()),
-            }
-            feedback.0.refetch();
+    let retract = Action::new_local(move |&id: &FeedbackId| async move {
+        match api.retract_feedback(id).await {
+            Ok(()) => notices.good("The feedback was retracted. No agent reads it any more."),
+            Err(problem) => notices.bad(problem.to_string()),
         }
+        feedback.0.refetch();
     });
     let list = move || match feedback.0.get()? {
         Ok(page) if page.items.is_empty() => None,

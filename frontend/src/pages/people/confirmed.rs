@@ -1,4 +1,4 @@
-//! Asks whether to erase a person, and explains what is removed and what stays.
+//! What an admin does to another person only after a question: removing their second factor, and erasing their data.
 
 use leptos::prelude::*;
 use shared::api::User;
@@ -7,14 +7,39 @@ use crate::client::use_api;
 use crate::components::confirm::Confirm;
 use crate::components::notice::Notifier;
 
-/// The dialog, open while `open` is true, that asks whether to erase `who`.
+fn name_of(who: RwSignal<Option<User>>) -> String {
+    who.with(|who| who.as_ref().map(|user| user.username.to_string()).unwrap_or_default())
+}
+
+/// The dialog, open while `open` is true, that asks whether to remove the second factor of `who`.
+#[component]
+pub fn RemoveFactor(open: RwSignal<bool>, who: RwSignal<Option<User>>) -> impl IntoView {
+    let api = use_api();
+    let notices = Notifier::expect();
+    let remove = move || {
+        let name = untrack(|| name_of(who));
+        async move {
+            match api.reset_second_factor(&name).await {
+                Ok(()) => notices.good(format!("{name} can log in without a second factor.")),
+                Err(problem) => notices.bad(format!("Not removed. {problem}")),
+            }
+        }
+    };
+    let title = Signal::derive(move || format!("Remove the second factor of {}?", name_of(who)));
+    view! {
+        <Confirm open title keep="Keep it" act="Remove it" does=remove>
+            <p>"Until they set up another one, their password alone is enough to log in. Make sure that it is they who ask for it."</p>
+        </Confirm>
+    }
+}
+
+/// The dialog, open while `open` is true, that asks whether to erase `who`, and explains what is removed and what stays.
 #[component]
 pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<()>) -> impl IntoView {
     let api = use_api();
     let notices = Notifier::expect();
-    let name = move || who.with(|who| who.as_ref().map(|user| user.username.to_string()).unwrap_or_default());
-    let erase = Action::new_local(move |name: &String| {
-        let name = name.clone();
+    let erase = move || {
+        let name = untrack(|| name_of(who));
         async move {
             match api.erase_person(&name).await {
                 Ok(erasure) => {
@@ -31,15 +56,11 @@ pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<(
                 }
                 Err(problem) => notices.bad(format!("Not erased. {problem}")),
             }
-            let _ = open.try_set(false);
         }
-    });
-    let title = Signal::derive(move || format!("Erase the personal data of {}?", name()));
-    let confirmed = Callback::new(move |()| {
-        erase.dispatch_local(untrack(name));
-    });
+    };
+    let title = Signal::derive(move || format!("Erase the personal data of {}?", name_of(who)));
     view! {
-        <Confirm open title keep="Keep them" act="Erase personal data" busy=erase.pending() confirmed>
+        <Confirm open title keep="Keep them" act="Erase personal data" does=erase>
             <p>"Gone for good: their name, e-mail address, logins and settings, and what they wrote in comments, reasons and feedback. A pseudonym replaces their name."</p>
             <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else in the audit log was changed. Flow files, archive files, backups and anything sent from the server still name them."</p>
         </Confirm>
