@@ -45,13 +45,7 @@ pub struct FetchTransport(Session);
 
 impl Transport for FetchTransport {
     async fn send(&self, request: ApiRequest) -> Result<ApiResponse, String> {
-        let method = match request.method {
-            "POST" => Method::POST,
-            "PUT" => Method::PUT,
-            "PATCH" => Method::PATCH,
-            "DELETE" => Method::DELETE,
-            _ => Method::GET,
-        };
+        let method: Method = request.method.parse().unwrap_or_default();
         let login = request.path.starts_with("/api/v1/session");
         if request.method == "GET"
             && let Some(body) = early::answer(&request.path).await

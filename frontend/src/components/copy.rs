@@ -1,7 +1,6 @@
 //! A button that copies a text, and says whether that worked.
 
-use std::time::Duration;
-
+use gloo_timers::callback::Timeout;
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen_futures::JsFuture;
@@ -9,8 +8,8 @@ use wasm_bindgen_futures::JsFuture;
 use super::glyph::Glyph;
 use crate::client::Notifier;
 
-/// How long the button shows that the text is copied.
-const SAID: Duration = Duration::from_secs(2);
+/// How long the button shows that the text is copied, in milliseconds.
+const SAID: u32 = 2000;
 
 /// A button that copies `text`. If the browser does not allow that, it selects the text on the page instead and says
 /// so.
@@ -29,7 +28,8 @@ pub fn CopyButton(
     let notifier = Notifier::expect();
     let button = NodeRef::<html::Button>::new();
     let copied = RwSignal::new(false);
-    let said_until = StoredValue::new(None::<TimeoutHandle>);
+    // The timer of an earlier click, which must not end the message of this one.
+    let timer = StoredValue::new_local(None::<Timeout>);
     let copy = Action::new_local(move |(): &()| {
         // Started at once: some browsers allow it only while the click is handled.
         let writing = text.with_untracked(|text| write(text));
@@ -39,18 +39,12 @@ pub fn CopyButton(
                 None => false,
             };
             if is_copied {
-                // It fails only if the component is gone.
+                // These fail only if the component is gone.
                 let _ = copied.try_set(true);
                 let over = move || {
                     let _ = copied.try_set(false);
                 };
-                // The timer of an earlier click must not end this message.
-                let timer = set_timeout_with_handle(over, SAID).ok();
-                if let Some(earlier) =
-                    said_until.try_update_value(|said_until| std::mem::replace(said_until, timer)).flatten()
-                {
-                    earlier.clear();
-                }
+                let _ = timer.try_set_value(Some(Timeout::new(SAID, over)));
             } else {
                 select(button.try_get_untracked().flatten(), around, shown);
                 notifier.bad("This browser does not allow copying here. The text is selected: copy it from there.");

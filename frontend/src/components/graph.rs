@@ -45,27 +45,16 @@ pub enum NodeState {
 }
 
 impl NodeState {
-    fn word(self) -> &'static str {
+    /// The CSS classes of the node, and the state in words.
+    fn says(self) -> (&'static str, &'static str) {
         match self {
-            Self::Untouched => "not reached",
-            Self::Done => "done",
-            Self::Now => "running now",
-            Self::Waiting => "waiting now",
-            Self::Joining => "waiting for other branches",
-            Self::Stopped => "stopped",
-            Self::Failed => "failed",
-        }
-    }
-
-    fn class(self) -> &'static str {
-        match self {
-            Self::Untouched => "node",
-            Self::Done => "node done",
-            Self::Now => "node now",
-            Self::Waiting => "node waiting",
-            Self::Joining => "node joining",
-            Self::Stopped => "node stopped",
-            Self::Failed => "node failed",
+            Self::Untouched => ("node", "not reached"),
+            Self::Done => ("node done", "done"),
+            Self::Now => ("node now", "running now"),
+            Self::Waiting => ("node waiting", "waiting now"),
+            Self::Joining => ("node joining", "waiting for other branches"),
+            Self::Stopped => ("node stopped", "stopped"),
+            Self::Failed => ("node failed", "failed"),
         }
     }
 }
@@ -226,8 +215,8 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
     });
     let text_x = if node.kind == "end" { node.x } else { left + 27.0 };
     view! {
-        <g class=move || format!("{} {shape}", mark.get().state.class())>
-            <title>{move || format!("{} ({}), {}", node.id, node.kind, mark.get().state.word())}</title>
+        <g class=move || format!("{} {shape}", mark.get().state.says().0)>
+            <title>{move || format!("{} ({}), {}", node.id, node.kind, mark.get().state.says().1)}</title>
             <rect x=left.to_string() y=top.to_string() width=node.width.to_string() height=node.height.to_string() rx=radius.to_string()/>
             {glyph}
             <text x=text_x.to_string() y=middle.to_string() dy="4" text-anchor=if shape == "end" { "middle" } else { "start" }>{text}</text>
@@ -266,13 +255,11 @@ fn spoken(node: &GraphNode, edges: &[GraphEdge], marks: Signal<Marks>) -> impl I
     let (id, kind) = (node.id.clone(), node.kind.clone());
     let state = move || {
         marks.with(|marks| {
-            let mark = marks.get(&id).copied().unwrap_or_default();
-            if marks.is_empty() {
-                String::new()
-            } else if mark.visits > 1 {
-                format!(", {}, {} visits", mark.state.word(), mark.visits)
-            } else {
-                format!(", {}", mark.state.word())
+            let Mark { state, visits } = marks.get(&id).copied().unwrap_or_default();
+            match state.says() {
+                _ if marks.is_empty() => String::new(),
+                (_, word) if visits > 1 => format!(", {word}, {visits} visits"),
+                (_, word) => format!(", {word}"),
             }
         })
     };

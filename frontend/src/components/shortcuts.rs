@@ -48,8 +48,7 @@ pub fn is_for_page(event: &KeyboardEvent) -> bool {
     if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
         return false;
     }
-    let Some(target) = target(event) else { return true };
-    let typing = target.closest("input, textarea, select, [contenteditable], dialog").ok().flatten().is_some();
+    let typing = closest(event, "input, textarea, select, [contenteditable], dialog").is_some();
     let above = document().query_selector("dialog[open], #account").ok().flatten().is_some();
     !typing && !above
 }
@@ -76,7 +75,7 @@ pub fn swallow_typing_on(notifier: Notifier) {
     let typed_in = StoredValue::new_local(None::<Element>);
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         let key = event.key();
-        if let Some(field) = target(&event).and_then(|target| target.closest(TEXT).ok().flatten()) {
+        if let Some(field) = closest(&event, TEXT) {
             // After leaving a field or sending its content, a person expects it to close.
             let with_modifier = event.ctrl_key() || event.meta_key();
             let ends = match key.as_str() {
@@ -110,8 +109,7 @@ pub fn swallow_typing_on(notifier: Notifier) {
 /// has been released.
 pub fn ignore_held_enter() {
     let keys = window_event_listener(leptos::ev::keydown, |event| {
-        let presses = |target: Element| target.closest("button, a, summary").ok().flatten().is_some();
-        if event.key() == "Enter" && event.repeat() && target(&event).is_some_and(presses) {
+        if event.key() == "Enter" && event.repeat() && closest(&event, "button, a, summary").is_some() {
             event.prevent_default();
         }
     });
@@ -125,9 +123,9 @@ fn is_gone(field: &Element) -> bool {
     !field.is_connected() || !is_drawn || field.matches(":disabled").unwrap_or(false)
 }
 
-/// The element that had the focus when a key was pressed.
-pub fn target(event: &KeyboardEvent) -> Option<Element> {
-    event.target()?.dyn_into().ok()
+/// The element that had the focus when a key was pressed, or the closest one around it, that a selector finds.
+pub fn closest(event: &KeyboardEvent, selector: &str) -> Option<Element> {
+    event.target()?.dyn_into::<Element>().ok()?.closest(selector).ok()?
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@ pub fn account_changed(by: Option<&Author>, changed: &UserChanged) -> String {
     let name = &changed.username;
     let own = by.is_some_and(|by| by.name == *name);
     if let Some(roles) = &changed.roles {
-        let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
-        let roles = if roles.is_empty() { "without roles".to_owned() } else { listed(&roles) };
+        let roles = if roles.is_empty() { "without roles".to_owned() } else { listed(roles) };
         return if own {
             format!("changed their own roles, now {roles}")
         } else {

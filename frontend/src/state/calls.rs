@@ -46,7 +46,7 @@ pub fn decided(review: &Review, decisions: &BTreeMap<String, ActionDecision>) ->
         .into_iter()
         .map(|((before, after), of)| {
             let of: Vec<String> = of.iter().map(|named| named.says(all)).collect();
-            format!("{before} {}{after}", listed(&of.iter().map(String::as_str).collect::<Vec<_>>()))
+            format!("{before} {}{after}", listed(&of))
         })
         .collect();
     joined(&parts)
@@ -62,8 +62,8 @@ struct Named {
 
 impl Named {
     fn says(&self, all: usize) -> String {
-        let places: Vec<&str> = self.places.iter().map(String::as_str).collect();
-        if places.is_empty() { self.name.clone() } else { format!("{} ({} of {all})", self.name, listed(&places)) }
+        let Self { name, places } = self;
+        if places.is_empty() { name.clone() } else { format!("{name} ({} of {all})", listed(places)) }
     }
 }
 
@@ -92,7 +92,7 @@ fn joined(parts: &[String]) -> String {
         [rest @ .., last] if !rest.is_empty() && parts.iter().any(|part| part.contains(" and ")) => {
             format!("{}, and {last}", rest.join(", "))
         }
-        parts => listed(&parts.iter().map(String::as_str).collect::<Vec<_>>()),
+        parts => listed(parts),
     }
 }
 

@@ -106,7 +106,7 @@ fn counted<'a>(decisions: impl Iterator<Item = &'a ActionDecision>) -> String {
         return format!("{verb} all {count} calls");
     }
     let parts: Vec<String> = said.iter().map(|(verb, count)| format!("{verb} {count}")).collect();
-    format!("{} of {all} calls", listed(&parts.iter().map(String::as_str).collect::<Vec<_>>()))
+    format!("{} of {all} calls", listed(&parts))
 }
 
 /// The outcome of a review, without the time: `tom chose “Looks good”`, `the time was up: rejected`. What a guardrail

@@ -1,8 +1,9 @@
 //! Pieces of sentences: lists, quotations, and the capital at the start.
 
 /// `a`, `a and b`, `a, b and c`.
-pub fn listed(words: &[&str]) -> String {
-    match words {
+pub fn listed(words: &[impl AsRef<str>]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match &words[..] {
         [] => String::new(),
         [only] => (*only).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
@@ -26,7 +27,7 @@ mod tests {
 
     #[test]
     fn lists_read_as_people_write_them() {
-        assert_eq!(listed(&[]), "");
+        assert_eq!(listed(&[""; 0]), "");
         assert_eq!(listed(&["a"]), "a");
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
     }

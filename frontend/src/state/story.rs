@@ -325,8 +325,7 @@ fn changed(entry: &Entry, acts: ReviewActs, updated: &ReviewUpdated) -> (String,
 }
 
 fn roles(roles: Option<&[String]>) -> String {
-    let roles: Vec<&str> = roles.unwrap_or_default().iter().map(String::as_str).collect();
-    listed(&roles)
+    listed(roles.unwrap_or_default())
 }
 
 /// Through what a decision came, where that is worth a word.

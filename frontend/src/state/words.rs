@@ -93,7 +93,7 @@ pub fn initials(name: &str) -> String {
 /// People as a list: `tom`, `tom and you`.
 pub fn people(names: &[Username], me: Option<&str>) -> String {
     let names: Vec<_> = names.iter().map(|name| person(name, me)).collect();
-    listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    listed(&names)
 }
 
 /// Who did something, as a list: `tom`, `you and a token of tom`. A person themselves and a program with a token of
@@ -105,7 +105,7 @@ pub fn authors(all: &[Author], me: Option<&str>) -> String {
         None => person(&author.name, me),
     };
     let all: Vec<String> = all.iter().map(one).collect();
-    listed(&all.iter().map(String::as_str).collect::<Vec<_>>())
+    listed(&all)
 }
 
 /// Like [`authors`], at the beginning of a sentence. Usernames are not capitalized.

@@ -146,7 +146,6 @@ fn of_calls(review: &Review, draft: &Draft, checked: &Answered) -> Vec<Act> {
             _ if in_vain => call_effects::sentence(review, Fate::Blocked),
             _ if !blocked.is_empty() => {
                 let names: Vec<String> = blocked.iter().map(|action| calls::named(review, action)).collect();
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 call_effects::sentence(review, Fate::PartlyBlocked(&listed(&names)))
             }
             Some(consequence) => consequence,

@@ -12,7 +12,7 @@ use crate::components::arrival::Arrival;
 use crate::components::commands::{Command, Commands};
 use crate::components::focus::{focus_on, focus_without_scrolling, keep_focus_in_page};
 use crate::components::selecting::Selecting;
-use crate::components::shortcuts::{is_for_page, is_free, key_of, target};
+use crate::components::shortcuts::{closest, is_for_page, is_free, key_of};
 use crate::state::palette::Section;
 use crate::state::shortcuts::{NEXT, PREVIOUS, SEARCH, SELECT};
 
@@ -107,13 +107,15 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, dec
         match key_of(&event).as_str() {
             key if key == NEXT.keys => step(1),
             key if key == PREVIOUS.keys => step(-1),
-            "ArrowDown" if !in_pane(&event) => step(1),
-            "ArrowUp" if !in_pane(&event) => step(-1),
+            // In the pane, arrow keys scroll.
+            "ArrowDown" if closest(&event, ".read").is_none() => step(1),
+            "ArrowUp" if closest(&event, ".read").is_none() => step(-1),
             key if key == SELECT.keys && !event.repeat() => select(),
             key if key == SEARCH.keys => search(),
             // The review on screen is not the selected one yet, so no key may decide it.
             _ if walk.with_value(Option::is_some) => read_where_one_is(),
-            "Enter" if on_body(&event) || on_row(&event) => match at.get_untracked() {
+            // Enter presses anything else that has the focus.
+            "Enter" if closest(&event, "a:not(.rows .row), button, summary").is_none() => match at.get_untracked() {
                 Some(id) if open.get_untracked() != Some(id) => read.run(id),
                 _ => focus_on(".read"),
             },
@@ -131,21 +133,6 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, dec
 fn wide() -> bool {
     let query = window().match_media("(min-width: 761px)").ok().flatten();
     query.is_none_or(|query| query.matches())
-}
-
-/// Whether the focus is in the pane, where arrow keys scroll.
-fn in_pane(event: &web_sys::KeyboardEvent) -> bool {
-    target(event).is_some_and(|target| target.closest(".read").ok().flatten().is_some())
-}
-
-/// Whether nothing is focused that Enter would press.
-fn on_body(event: &web_sys::KeyboardEvent) -> bool {
-    target(event).is_none_or(|target| target.closest("a, button, summary").ok().flatten().is_none())
-}
-
-/// Whether a row of the list is focused.
-fn on_row(event: &web_sys::KeyboardEvent) -> bool {
-    target(event).is_some_and(|target| target.closest(".rows .row").ok().flatten().is_some())
 }
 
 /// Focuses a row without scrolling.

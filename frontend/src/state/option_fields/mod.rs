@@ -133,7 +133,7 @@ pub fn answers(review: &Review, option: &str, fields: &JsonMap) -> String {
     };
     let labels = ticked().unwrap_or_else(|| vec![known.map_or(option, |known| known.label.as_str()).to_owned()]);
     let labels: Vec<_> = labels.iter().map(|label| quoted(label)).collect();
-    listed(&labels.iter().map(String::as_str).collect::<Vec<_>>())
+    listed(&labels)
 }
 
 /// The title of a value in a schema with `oneOf` or `anyOf`.

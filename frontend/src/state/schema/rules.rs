@@ -9,30 +9,13 @@ use serde_json::Value;
 pub struct TextRules {
     min: u64,
     max: Option<u64>,
-    format: Option<Format>,
-}
-
-/// A format that can be checked without doubt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    Email,
-    Uri,
-    Date,
-    Uuid,
-    Ipv4,
+    format: String,
 }
 
 impl TextRules {
     pub fn of(schema: &Value) -> Self {
         let count = |key: &str| schema.get(key).and_then(Value::as_u64);
-        let format = match schema.get("format").and_then(Value::as_str) {
-            Some("email") => Some(Format::Email),
-            Some("uri") => Some(Format::Uri),
-            Some("date") => Some(Format::Date),
-            Some("uuid") => Some(Format::Uuid),
-            Some("ipv4") => Some(Format::Ipv4),
-            _ => None,
-        };
+        let format = schema.get("format").and_then(Value::as_str).unwrap_or_default().to_owned();
         Self { min: count("minLength").unwrap_or(0), max: count("maxLength"), format }
     }
 
@@ -46,42 +29,37 @@ impl TextRules {
         if let Some(max) = self.max.filter(|max| count > *max) {
             return Some(format!("{count} {characters}; at most {max}"));
         }
-        self.format.filter(|format| !format.fits(text)).map(|format| format.expects().to_owned())
+        lacks_format(&self.format, text).map(ToOwned::to_owned)
     }
 }
 
-impl Format {
-    fn fits(self, text: &str) -> bool {
-        match self {
-            Self::Email => {
-                let is_plain = !text.contains(char::is_whitespace);
-                is_plain && text.rsplit_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
-            }
-            Self::Uri => {
-                let is_scheme = |scheme: &str| {
-                    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-                        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-                };
-                !text.contains(char::is_whitespace) && text.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme))
-            }
-            Self::Date => is_date(text),
-            Self::Uuid => {
-                let lengths: Vec<usize> = text.split('-').map(str::len).collect();
-                lengths == [8, 4, 4, 4, 12] && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
-            }
-            Self::Ipv4 => text.parse::<std::net::Ipv4Addr>().is_ok(),
+/// What a text of this format looks like, if the text does not. `None` too for formats that cannot be checked without
+/// doubt.
+fn lacks_format(format: &str, text: &str) -> Option<&'static str> {
+    let is_plain = !text.contains(char::is_whitespace);
+    let (fits, expected) = match format {
+        "email" => {
+            let parts = text.rsplit_once('@').filter(|(name, host)| !name.is_empty() && !host.is_empty());
+            (is_plain && parts.is_some(), "An e-mail address, such as ana@example.com")
         }
-    }
-
-    fn expects(self) -> &'static str {
-        match self {
-            Self::Email => "An e-mail address, such as ana@example.com",
-            Self::Uri => "A full address, such as https://example.com",
-            Self::Date => "A date, such as 2026-11-20",
-            Self::Uuid => "A UUID, such as 018f0000-0000-7000-8000-000000000001",
-            Self::Ipv4 => "An IPv4 address, such as 192.0.2.1",
+        "uri" => {
+            let is_scheme = |scheme: &str| {
+                scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                    && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+            };
+            let has_scheme = text.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme));
+            (is_plain && has_scheme, "A full address, such as https://example.com")
         }
-    }
+        "date" => (is_date(text), "A date, such as 2026-11-20"),
+        "uuid" => {
+            let lengths = text.split('-').map(str::len);
+            let is_hex = text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
+            (lengths.eq([8, 4, 4, 4, 12]) && is_hex, "A UUID, such as 018f0000-0000-7000-8000-000000000001")
+        }
+        "ipv4" => (text.parse::<std::net::Ipv4Addr>().is_ok(), "An IPv4 address, such as 192.0.2.1"),
+        _ => return None,
+    };
+    (!fits).then_some(expected)
 }
 
 /// Whether a date input can show this text; it would show anything else as empty.
