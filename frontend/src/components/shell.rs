@@ -130,30 +130,23 @@ fn Rail(help: RwSignal<bool>) -> impl IntoView {
     let pending = Memo::new(move |_| numbers.get().map_or(0, |numbers| numbers.blocking()));
     let audit = move || session.may(Act::ReadAudit);
     let admin = Memo::new(move |_| session.may(Act::ManagePeople));
+    let people = Signal::derive(move || if admin.get() { "People" } else { "You" }.to_owned());
     view! {
         <nav class="rail" aria-label="Main">
-            <RailLink href="/inbox" icon=icondata::LuInbox label=Signal::stored("Inbox".to_owned()) also=OF_INBOX>
+            <RailLink href="/inbox" icon=icondata::LuInbox label="Inbox" also=OF_INBOX>
                 <Show when=move || { pending.get() > 0 }>
                     <span class="n" aria-label=move || numbers.get().map(|numbers| numbers.says())>
                         {move || if pending.get() > 99 { "99+".to_owned() } else { pending.get().to_string() }}
                     </span>
                 </Show>
             </RailLink>
-            <RailLink href="/runs" icon=icondata::LuRoute label=Signal::stored("Runs".to_owned()) />
-            <RailLink href="/flows" icon=icondata::LuWorkflow label=Signal::stored("Flows".to_owned()) />
-            <RailLink
-                href="/insights"
-                icon=icondata::LuChartColumn
-                label=Signal::stored("Insights".to_owned())
-            />
+            <RailLink href="/runs" icon=icondata::LuRoute label="Runs" />
+            <RailLink href="/flows" icon=icondata::LuWorkflow label="Flows" />
+            <RailLink href="/insights" icon=icondata::LuChartColumn label="Insights" />
             <Show when=audit>
-                <RailLink href="/audit" icon=icondata::LuShieldCheck label=Signal::stored("Audit".to_owned()) />
+                <RailLink href="/audit" icon=icondata::LuShieldCheck label="Audit" />
             </Show>
-            <RailLink
-                href="/people"
-                icon=icondata::LuUsers
-                label=Signal::derive(move || if admin.get() { "People".to_owned() } else { "You".to_owned() })
-            />
+            <RailLink href="/people" icon=icondata::LuUsers label=people />
             <span class="space"></span>
             <AccountMenu help />
         </nav>

@@ -14,7 +14,7 @@ use super::glyph::Glyph;
 use super::inert::inert_code;
 use crate::client::{Live, after_paint};
 
-/// A notice that there is nothing to show, with advice as children.
+/// A notice that there is nothing to show, with advice.
 #[component]
 pub fn Empty(
     icon: IconData,
@@ -24,7 +24,13 @@ pub fn Empty(
     /// Whether this is all that the page shows; then the title is the page's name and heading.
     #[prop(optional)]
     page: bool,
-    /// The reason, and what to do about it.
+    /// The reason, or what to do about it.
+    #[prop(optional)]
+    text: Option<&'static str>,
+    /// Where to go on: an address, and the words for it.
+    #[prop(optional)]
+    link: Option<(&'static str, &'static str)>,
+    /// Further advice.
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {
@@ -36,6 +42,8 @@ pub fn Empty(
         <div class="empty">
             <Glyph icon=icon />
             {heading(title, page)}
+            {text.map(|text| view! { <p>{text}</p> })}
+            {link.map(|(href, words)| view! { <a href=href class="b">{words}</a> })}
             {children.map(|children| children())}
         </div>
     }

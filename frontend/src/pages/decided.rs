@@ -54,7 +54,7 @@ pub fn DecidedPage() -> impl IntoView {
     let rows = move || pages.with(|rows, _| rows.to_vec());
     let list = move || {
         if none.get() {
-            return nothing(filter.with(|filter| *filter != DecidedFilter::default())).into_any();
+            return nothing(filter.with(|filter| *filter != DecidedFilter::default()));
         }
         view! {
             <ol class="card decided-list">
@@ -100,21 +100,17 @@ fn Row(row: DecidedRow) -> impl IntoView {
 }
 
 /// The notice in place of an empty list.
-fn nothing(filtered: bool) -> impl IntoView {
+fn nothing(filtered: bool) -> AnyView {
     if filtered {
         view! {
-            <Empty icon=icondata::LuListFilter title="No matches">
-                <p>"No review that you decided has these words in this flow."</p>
-                <a href=DECIDED class="b">"Show all"</a>
-            </Empty>
+            <Empty icon=icondata::LuListFilter title="No matches" text="No review that you decided has these words in this flow."
+                link=(DECIDED, "Show all")/>
         }
         .into_any()
     } else {
         view! {
-            <Empty icon=icondata::LuHistory title="You have not decided anything yet">
-                <p>"Reviews that you decide or vote on appear here, also once they are over."</p>
-                <a href="/inbox" class="b">"Go to the inbox"</a>
-            </Empty>
+            <Empty icon=icondata::LuHistory title="You have not decided anything yet"
+                text="Reviews that you decide or vote on appear here, also once they are over." link=("/inbox", "Go to the inbox")/>
         }
         .into_any()
     }

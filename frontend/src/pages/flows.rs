@@ -59,7 +59,7 @@ pub fn FlowsPage() -> impl IntoView {
         }
         view! {
             <Show when=move || found.with(Vec::is_empty)>
-                <Empty icon=icondata::LuSearch title="No matches"><p>"Try fewer words."</p></Empty>
+                <Empty icon=icondata::LuSearch title="No matches" text="Try fewer words."/>
             </Show>
             <ul class="flow-cards">
                 <For each=move || found.get() key=|flow| (flow.id.clone(), flow.version) let:flow>

@@ -9,10 +9,8 @@ use crate::components::states::Empty;
 pub fn NotFoundPage() -> impl IntoView {
     view! {
         <main class="empty-page">
-            <Empty icon=icondata::LuSearch title="Page not found" page=true>
-                <p>"The link may be old, or you may not have access to what it names."</p>
-                <a href="/inbox" class="b">"Go to the inbox"</a>
-            </Empty>
+            <Empty icon=icondata::LuSearch title="Page not found" page=true link=("/inbox", "Go to the inbox")
+                text="The link may be old, or you may not have access to what it names." />
         </main>
     }
 }

@@ -32,10 +32,8 @@ pub fn AuditPage() -> impl IntoView {
     move || match access.get() {
         Access::Allowed => view! { <Audit/> }.into_any(),
         Access::Denied(_) => view! {
-            <Empty icon=icondata::LuShield title="The audit log is for admins" page=true>
-                <p>"The audit log shows all activity. Ask an admin for access."</p>
-                <a href="/inbox" class="b">"Go to the inbox"</a>
-            </Empty>
+            <Empty icon=icondata::LuShield title="The audit log is for admins" page=true
+                text="The audit log shows all activity. Ask an admin for access." link=("/inbox", "Go to the inbox")/>
         }
         .into_any(),
         Access::Hidden => view! { <Loading/> }.into_any(),
@@ -57,10 +55,7 @@ fn Audit() -> impl IntoView {
     let list = move || {
         if none.get() {
             return view! {
-                <Empty icon=icondata::LuListFilter title="No matches">
-                    <p>"Remove a filter or widen the dates."</p>
-                    <a href="/audit" class="b">"Show everything"</a>
-                </Empty>
+                <Empty icon=icondata::LuListFilter title="No matches" text="Remove a filter or widen the dates." link=("/audit", "Show everything")/>
             }
             .into_any();
         }

@@ -120,10 +120,8 @@ fn OneFlow(id: String) -> impl IntoView {
         known.set(flow.clone());
         let Some(flow) = flow else {
             return view! {
-                <Empty icon=icondata::LuSearch title="Flow not found" page=true>
-                    <p>"The link may be old, or the version was never saved."</p>
-                    <a href="/flows" class="b">"Go to the flows"</a>
-                </Empty>
+                <Empty icon=icondata::LuSearch title="Flow not found" page=true text="The link may be old, or the version was never saved."
+                    link=("/flows", "Go to the flows")/>
             }
             .into_any();
         };

@@ -147,19 +147,14 @@ fn NothingListed(filtered: Memo<bool>, clear: Callback<()>) -> impl IntoView {
     move || {
         if filtered.get() {
             view! {
-                <Empty icon=icondata::LuSearch title="No matches">
-                    <p>"No pending reviews match these filters."</p>
+                <Empty icon=icondata::LuSearch title="No matches" text="No pending reviews match these filters.">
                     <button class="b" on:click=move |_| clear.run(())>"Show all"</button>
                 </Empty>
             }
             .into_any()
         } else {
-            view! {
-                <Empty icon=icondata::LuCheckCheck title="Nothing is waiting for you">
-                    <p>"New reviews appear here automatically."</p>
-                </Empty>
-            }
-            .into_any()
+            let text = "New reviews appear here automatically.";
+            view! { <Empty icon=icondata::LuCheckCheck title="Nothing is waiting for you" text /> }.into_any()
         }
     }
 }

@@ -157,16 +157,13 @@ fn nothing(filter: &InsightsFilter) -> AnyView {
     let all = InsightsFilter { days: filter.days, split: filter.split, ..InsightsFilter::default() };
     if *filter == all {
         return view! {
-            <Empty icon=icondata::LuChartColumn title="No reviews in this period">
-                <p>"Choose a longer period, or come back after the first decision."</p>
-                <a href="/inbox" class="b">"Go to the inbox"</a>
-            </Empty>
+            <Empty icon=icondata::LuChartColumn title="No reviews in this period"
+                text="Choose a longer period, or come back after the first decision." link=("/inbox", "Go to the inbox")/>
         }
         .into_any();
     }
     view! {
-        <Empty icon=icondata::LuListFilter title="No matches">
-            <p>"Remove a filter or choose a longer period."</p>
+        <Empty icon=icondata::LuListFilter title="No matches" text="Remove a filter or choose a longer period.">
             <a href=all.address() class="b">"Show everything"</a>
         </Empty>
     }

@@ -28,12 +28,8 @@ pub fn NotificationsTab() -> impl IntoView {
     let known = LocalResource::new(move || async move { api.notifications(None).await });
     let choice = |known: Notifications| {
         if known.available.is_empty() && known.applied().is_empty() {
-            return view! {
-                <Empty icon=icondata::LuBell title="E-mail and Slack are not set up">
-                    <p>{NOTHING}</p>
-                </Empty>
-            }
-            .into_any();
+            return view! { <Empty icon=icondata::LuBell title="E-mail and Slack are not set up" text=NOTHING/> }
+                .into_any();
         }
         view! { <Choice known/> }.into_any()
     };

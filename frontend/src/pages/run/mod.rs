@@ -177,9 +177,7 @@ fn place(run: Option<&Run>) -> String {
 #[component]
 fn Unknown() -> impl IntoView {
     view! {
-        <Empty icon=icondata::LuSearch title="Run not found" page=true>
-            <p>"The link may be old, or the run is one that you may not see: reviewers see the runs whose reviews they may decide, and those that they started."</p>
-            <a href="/runs" class="b">"Go to the runs"</a>
-        </Empty>
+        <Empty icon=icondata::LuSearch title="Run not found" page=true link=("/runs", "Go to the runs")
+            text="The link may be old, or the run is one that you may not see: reviewers see the runs whose reviews they may decide, and those that they started."/>
     }
 }

@@ -177,19 +177,15 @@ fn RunRow(id: RunId) -> impl IntoView {
 
 /// The notice in place of an empty list, with what to do about it.
 fn nothing(filter: &RunFilter, may_launch: bool) -> impl IntoView + use<> {
-    if *filter == RunFilter::default() && !may_launch {
-        return view! {
-            <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
-                <p>"A run is one execution of a flow. Runs that concern you appear here."</p>
-            </Empty>
-        }
-        .into_any();
-    }
     if *filter == RunFilter::default() {
+        let text = if may_launch {
+            "A run is one execution of a flow. Choose a flow, fill in its form, and watch it run here."
+        } else {
+            "A run is one execution of a flow. Runs that concern you appear here."
+        };
         return view! {
-            <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
-                <p>"A run is one execution of a flow. Choose a flow, fill in its form, and watch it run here."</p>
-                <a href="/flows" class="b primary">"Choose a flow"</a>
+            <Empty icon=icondata::LuWorkflow title="Nothing has run yet" text>
+                {may_launch.then(|| view! { <a href="/flows" class="b primary">"Choose a flow"</a> })}
             </Empty>
         }
         .into_any();
@@ -200,16 +196,10 @@ fn nothing(filter: &RunFilter, may_launch: bool) -> impl IntoView + use<> {
         Some(RunStatus::Failed) => "No run has failed",
         _ => "No matches",
     };
-    let hint = if filter.q.is_some() {
+    let text = if filter.q.is_some() {
         "Each word must begin a word of the flow, the topic, the person's name or the id. Runs that were archived are not found."
     } else {
         "Runs that match appear here automatically."
     };
-    view! {
-        <Empty icon=icondata::LuListFilter title=what>
-            <p>{hint}</p>
-            <a href="/runs" class="b">"Show all runs"</a>
-        </Empty>
-    }
-    .into_any()
+    view! { <Empty icon=icondata::LuListFilter title=what text link=("/runs", "Show all runs")/> }.into_any()
 }
