@@ -199,13 +199,7 @@ impl Workspace {
     /// that forms show what would be sent.
     pub fn on_taken_over(self, follow: impl Fn() + 'static) {
         let times = Memo::new(move |_| self.drafts.with(Drafts::taken_over));
-        Effect::new(move |before: Option<u64>| {
-            let now = times.get();
-            if before.is_some_and(|before| before != now) {
-                untrack(&follow);
-            }
-            now
-        });
+        Effect::watch(move || times.get(), move |_, _, _| untrack(&follow), false);
     }
 
     /// Changes the draft of a review, and stores it.

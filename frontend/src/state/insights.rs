@@ -197,15 +197,9 @@ fn height(part: u64, whole: u64) -> f64 {
 
 /// Rounds up to a number that is easy to read on a scale: 1, 2, 3, 4, 5, 6, 8, 10, 20, ….
 fn round_up(number: u64) -> u64 {
-    let mut step = 1;
-    loop {
-        for times in [1, 2, 3, 4, 5, 6, 8] {
-            if step * times >= number {
-                return step * times;
-            }
-        }
-        step *= 10;
-    }
+    let steps = std::iter::successors(Some(1_u64), |step| step.checked_mul(10));
+    let mut all = steps.flat_map(|step| [1, 2, 3, 4, 5, 6, 8].map(|times| step.saturating_mul(times)));
+    all.find(|round| *round >= number).unwrap_or(number)
 }
 
 #[cfg(test)]

@@ -50,10 +50,8 @@ fn said(review: &Review, decision: &Decision, quotes: Quotes) -> String {
         Verdict::Text { text } if review.answers_in_words() => format!("answered {}", quotes.of(text)),
         Verdict::Text { text } => format!("asked for a change: {}", quotes.of(text)),
         Verdict::Actions { decisions, .. } => {
-            let name = |id: &String| {
-                let action = review.actions.iter().find(|action| action.id == *id);
-                action.map_or_else(|| id.clone(), action_words::name)
-            };
+            let action = |id: &String| review.actions.iter().find(|action| action.id == *id);
+            let name = |id: &String| action(id).map_or_else(|| id.clone(), action_words::name);
             if let Some((id, decision)) = decisions.first_key_value().filter(|_| decisions.len() == 1) {
                 return match decision {
                     ActionDecision::Approve { remember: None } => format!("approved {}", name(id)),
@@ -70,15 +68,13 @@ fn said(review: &Review, decision: &Decision, quotes: Quotes) -> String {
                     }
                     ActionDecision::Reject { message: None } => format!("rejected {}", name(id)),
                     ActionDecision::Choose { alternative, .. } => {
-                        let action = review.actions.iter().find(|action| action.id == *id);
-                        let mut choices = action.into_iter().flat_map(|action| review.choices_for(action));
+                        let mut choices = action(id).into_iter().flat_map(|action| review.choices_for(action));
                         let choice = choices.find(|choice| choice.id == *alternative);
                         let says = choice.map_or(alternative, |choice| &choice.description);
                         format!("chose {} in place of {}", quotes.of(says), name(id))
                     }
                     ActionDecision::Respond { message } => {
-                        let action = review.actions.iter().find(|action| action.id == *id);
-                        let responded = action.map(|action| action_words::responds(action, true));
+                        let responded = action(id).map(|action| action_words::responds(action, true));
                         format!("{}: {}", responded.unwrap_or_else(|| format!("responded to {id}")), quotes.of(message))
                     }
                 };

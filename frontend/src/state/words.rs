@@ -201,14 +201,8 @@ pub fn plain(value: &Value) -> String {
 /// A whole number with commas between thousands.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
 /// A number as in [`thousands`], with `+` if it is only a lower bound: `1,000+`.

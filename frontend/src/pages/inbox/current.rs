@@ -17,19 +17,14 @@ pub fn keep_current(query: Memo<ReviewQuery>) {
         let (query, viewer) = (query.get(), session.principal());
         viewer.map(|viewer| (query, viewer))
     };
-    let show = move |shown: Option<(ReviewQuery, Principal)>| {
-        if let Some((query, viewer)) = shown {
+    let show = move |shown: &Option<(ReviewQuery, Principal)>| {
+        if let Some((query, viewer)) = shown.clone() {
             list.show(query, viewer);
         }
     };
     // If the page has the list already, it is shown without a loading state.
-    show(untrack(shown));
-    Effect::new(move |before: Option<()>| {
-        let shown = shown();
-        if before.is_some() {
-            show(shown);
-        }
-    });
+    show(&untrack(shown));
+    Effect::watch(shown, move |shown, _, _| show(shown), false);
     let doubts = Memo::new(move |_| live.inbox.with(Inbox::doubts));
     Effect::new(move |_| {
         doubts.with(|_| ());
@@ -43,13 +38,7 @@ pub fn keep_current(query: Memo<ReviewQuery>) {
         }
     });
     let changes = Memo::new(move |_| live.inbox.with(Inbox::changes));
-    Effect::new(move |before: Option<u64>| {
-        let changes = changes.get();
-        if before.is_some_and(|before| before != changes) {
-            list.count();
-        }
-        changes
-    });
+    Effect::watch(move || changes.get(), move |_, _, _| list.count(), false);
     // Deadlines come nearer and claims run out without a message.
     let minute = Memo::new(move |_| live.now.get().0 / 60_000_000);
     let is_open = Memo::new(move |_| live.connection.get() == Connection::Open);

@@ -64,13 +64,8 @@ pub fn Palette() -> impl IntoView {
     on_cleanup(move || keys.remove());
     // It closes when a page is left, also by the browser's Back.
     let location = use_location();
-    Effect::new(move |before: Option<()>| {
-        location.pathname.track();
-        location.search.track();
-        if before.is_some() {
-            open.set(false);
-        }
-    });
+    let address = move || (location.pathname.track(), location.search.track());
+    Effect::watch(address, move |_, _, _| open.set(false), false);
     provide_context(field);
     view! {
         <Dialog open title="All commands" bare=true>

@@ -54,12 +54,7 @@ pub fn RunsPage() -> impl IntoView {
         Ok(Page { items, next_cursor: page.next_cursor })
     };
     // Before the response to the new filter arrives.
-    Effect::new(move |before: Option<()>| {
-        asked.track();
-        if before.is_some() {
-            live.runs.update_untracked(Runs::unload);
-        }
-    });
+    Effect::watch(move || asked.track(), move |(), _, _| live.runs.update_untracked(Runs::unload), false);
     let pages = use_pages(asked, fetch, |(created_at, _): &(Timestamp, RunId)| *created_at);
     live.on_renewal(move || pages.again());
 

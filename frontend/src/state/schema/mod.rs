@@ -248,25 +248,16 @@ fn text_kind(schema: &Value, value: Option<&str>) -> Kind {
 
 /// The named fields, then the value's other members, so that nothing stays hidden.
 fn object_kind(schema: &Value, value: Option<&Value>) -> Kind {
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .map(|names| names.iter().filter_map(Value::as_str).collect())
-        .unwrap_or_default();
-    let mut fields: Vec<(String, Value, bool)> = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .map(|fields| {
-            let field =
-                |(name, schema): (&String, &Value)| (name.clone(), schema.clone(), required.contains(&name.as_str()));
-            fields.iter().map(field).collect()
-        })
-        .unwrap_or_default();
+    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required: Vec<&str> = names.filter_map(Value::as_str).collect();
+    let field = |name: &String, schema: &Value| (name.clone(), schema.clone(), required.contains(&name.as_str()));
+    let declared = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let mut fields: Vec<_> = declared.map(|(name, schema)| field(name, schema)).collect();
     let rest = schema.get("additionalProperties").filter(|rest| rest.is_object()).cloned().unwrap_or(json!({}));
     if let Some(Value::Object(present)) = value {
         for name in present.keys() {
-            if !fields.iter().any(|(field, ..)| field == name) {
-                fields.push((name.clone(), rest.clone(), required.contains(&name.as_str())));
+            if !fields.iter().any(|(known, ..)| known == name) {
+                fields.push(field(name, &rest));
             }
         }
     }
