@@ -74,7 +74,7 @@ pub fn FlowsPage() -> impl IntoView {
             <header>
                 <h1 node_ref=heading tabindex="-1">"Flows"</h1>
                 <Show when=move || { many() > 3 } fallback=|| view! { <span class="grow"></span> }>
-                    <label class="flow-search grow">
+                    <label class="search flow-search">
                         <Glyph icon=icondata::LuSearch/><span class="sr">"Search flows"</span>
                         <input type="search" placeholder="Search by title, word or tag" bind:value=search/>
                     </label>
