@@ -10,7 +10,6 @@ pub fn grow_once_shown(field: NodeRef<html::Textarea>) {
     }
 }
 
-/// Makes a text field as high as its text.
 fn grow(field: &web_sys::HtmlTextAreaElement) {
     let style = web_sys::HtmlElement::style(field);
     // Setting a known property to a valid value cannot fail.

@@ -15,7 +15,6 @@ pub fn Confirm<D, F>(
     keep: &'static str,
     /// The label of the button that does it.
     act: &'static str,
-    /// Does it.
     does: D,
     /// What will happen.
     children: ChildrenFn,

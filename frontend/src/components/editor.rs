@@ -15,7 +15,6 @@ const ABOVE: u32 = 4;
 /// The text that Tab inserts.
 const INDENT: &str = "  ";
 
-/// A mark in the gutter of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineMark {
     /// Whether the line has a mistake, not only warnings.

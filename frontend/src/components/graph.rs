@@ -24,7 +24,6 @@ const WIDE: f64 = 300.0;
 /// The maximum width of a node in a narrow column. Its tooltip has the whole id.
 const NARROW: f64 = 190.0;
 
-/// The state of a run at a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NodeState {
     /// No visit so far, or the visit was cancelled.

@@ -48,7 +48,6 @@ pub fn HeldElsewhere() -> impl IntoView {
     }
 }
 
-/// A held decision, in words.
 #[derive(Debug, Clone, PartialEq)]
 struct HeldDecision {
     id: ReviewId,

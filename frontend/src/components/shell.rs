@@ -25,7 +25,6 @@ const OF_INBOX: &[&str] = &["/reviews", "/decided"];
 /// The page on which a second factor is set up.
 const SECURITY: &str = "/people?tab=security";
 
-/// The frame around every page.
 #[component]
 pub fn Shell(children: ChildrenFn) -> impl IntoView {
     swallow_typing_on(Notifier::expect());

@@ -34,7 +34,6 @@ impl DecidedFilter {
     }
 }
 
-/// The page `/decided`.
 #[component]
 pub fn DecidedPage() -> impl IntoView {
     arrival::title(|| "Decided by me".to_owned());

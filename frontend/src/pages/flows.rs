@@ -24,7 +24,6 @@ const MAX_PICTURES: usize = 40;
 
 type Details = Memo<HashMap<FlowId, FlowVersion>>;
 
-/// The page `/flows`.
 #[component]
 pub fn FlowsPage() -> impl IntoView {
     arrival::title(|| "Flows".to_owned());

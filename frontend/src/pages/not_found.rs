@@ -4,7 +4,6 @@ use leptos::prelude::*;
 
 use crate::components::states::Empty;
 
-/// The page for an unknown address.
 #[component]
 pub fn NotFoundPage() -> impl IntoView {
     view! {

@@ -32,7 +32,6 @@ pub fn are_proposed(review: &Review) -> bool {
     review.asked_by.is_some() || review.run_id.is_none()
 }
 
-/// The words about an action of a review.
 pub fn words(review: &Review, action: &Action) -> ActionWords {
     if !are_proposed(review) {
         return words_of(action.action_type);

@@ -185,7 +185,6 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Notes news that have arrived.
     pub fn arrive(&mut self, news: News) {
         self.waiting.retain(|other| other.about != news.about);
         self.waiting.push(news);

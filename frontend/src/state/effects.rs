@@ -180,7 +180,6 @@ fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
     if past { before } else { now }.to_owned()
 }
 
-/// The effect of a withdrawal, in sentences.
 pub fn of_withdrawal(review: &Review) -> String {
     match hearer(review) {
         Hearer::Run => "It counts as rejected: the run ends, unless the flow says what follows.".to_owned(),

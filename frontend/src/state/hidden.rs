@@ -13,7 +13,6 @@ pub fn hidden_in(value: &Value) -> usize {
     }
 }
 
-/// Returns a text without its hidden characters.
 pub fn without_hidden(text: &str) -> String {
     replaced(text, |_, _| String::new())
 }

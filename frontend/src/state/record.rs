@@ -10,7 +10,6 @@ use shared::review::{Action, Outcome, Review};
 
 use super::action_words::ActionWords;
 
-/// The outcome of a review for one of its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallOutcome {
     /// It may run as requested.

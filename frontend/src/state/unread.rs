@@ -16,12 +16,10 @@ pub const UNREAD: &str = "What is typed here cannot be read yet.";
 pub struct Unread(BTreeMap<String, String>);
 
 impl Unread {
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The places and the texts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(place, text)| (place.as_str(), text.as_str()))
     }
@@ -31,7 +29,6 @@ impl Unread {
         self.0.get(place).map(String::as_str)
     }
 
-    /// Sets the text at a place.
     pub fn insert(&mut self, place: impl Into<String>, text: String) {
         self.0.insert(place.into(), text);
     }

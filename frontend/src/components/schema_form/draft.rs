@@ -16,7 +16,6 @@ use crate::state::diffs::text_of;
 use crate::state::schema::{FieldChoice, Kind, Shape, initial_row, looks_like_number, parse_number};
 use crate::state::unread::Unread;
 
-/// The draft of one field.
 #[derive(Debug, Clone)]
 pub struct FieldDraft {
     /// The description of the field in the schema.
@@ -74,7 +73,6 @@ pub enum Content {
     Object(Vec<(String, FieldDraft)>),
 }
 
-/// One row of a list.
 #[derive(Debug, Clone)]
 pub struct ListRow {
     /// Identifies the row when rows move.

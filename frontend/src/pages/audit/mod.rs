@@ -24,7 +24,6 @@ use crate::components::time::At;
 use crate::state::story::{EventTone, describe};
 use crate::state::words;
 
-/// The page `/audit`.
 #[component]
 pub fn AuditPage() -> impl IntoView {
     let session = Session::expect();

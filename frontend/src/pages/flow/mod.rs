@@ -46,7 +46,6 @@ impl Known {
     }
 }
 
-/// The page `/flows/:id`.
 #[component]
 pub fn FlowPage() -> impl IntoView {
     let params = use_params_map();

@@ -17,7 +17,6 @@ use crate::components::states::{Empty, Loaded, Refresh};
 use crate::state::insights::{InsightsFilter, bars, percent, took};
 use crate::state::words::thousands;
 
-/// The page `/insights`.
 #[component]
 pub fn InsightsPage() -> impl IntoView {
     arrival::title(|| "Insights".to_owned());

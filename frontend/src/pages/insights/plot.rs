@@ -6,7 +6,6 @@ use shared::statistics::Figures;
 use crate::state::insights::{Bar, parts, percent, stacked, times, took};
 use crate::state::words::thousands;
 
-/// The outcomes of reviews over time.
 pub fn outcomes(bars: &[Bar], all: &Figures) -> AnyView {
     let (shapes, top) = stacked(bars);
     let legend = parts(all).into_iter().filter(|(.., count)| *count > 0);
@@ -23,7 +22,6 @@ pub fn outcomes(bars: &[Bar], all: &Figures) -> AnyView {
     plot("Outcomes", legend.collect_view().into_any(), shapes, bars, thousands(top), table)
 }
 
-/// The response times of people over time.
 pub fn response_times(bars: &[Bar], all: &Figures) -> AnyView {
     let (shapes, top) = times(bars);
     let legend = [("p50", "Median", all.response_ms.p50), ("p95", "95th percentile", all.response_ms.p95)];

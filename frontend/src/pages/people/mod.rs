@@ -44,7 +44,6 @@ enum PeopleTab {
     Security,
 }
 
-/// The page `/people`.
 #[component]
 pub fn PeoplePage() -> impl IntoView {
     let session = Session::expect();

@@ -16,7 +16,6 @@ pub const SYSTEM: [(&str, &str); 4] = [
     (ADMIN, "All of these, plus people, audit and settings. It includes none of your organisation's own roles."),
 ];
 
-/// Whether a role is one of the system's.
 pub fn is_system(role: &str) -> bool {
     SYSTEM.iter().any(|(name, _)| *name == role)
 }
@@ -51,7 +50,6 @@ fn toggle(roles: RwSignal<BTreeSet<String>>, role: &str, on: bool) {
     });
 }
 
-/// Checkboxes for the system roles.
 #[component]
 pub fn SystemRoles(roles: RwSignal<BTreeSet<String>>) -> impl IntoView {
     let row = move |(role, allows): (&'static str, &'static str)| {

@@ -12,7 +12,6 @@ use crate::components::notice::Notifier;
 use crate::components::time::{Ago, full};
 use crate::state::words;
 
-/// The table of these tokens.
 #[component]
 pub fn TokenTable(
     tokens: Vec<Token>,

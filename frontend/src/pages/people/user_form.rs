@@ -25,9 +25,7 @@ pub fn UserForm(
     /// Asks whether to remove the person's second factor.
     #[prop(into)]
     remove_factor: Callback<()>,
-    /// Shows the person's tokens.
-    #[prop(into)]
-    show_tokens: Callback<()>,
+    #[prop(into)] show_tokens: Callback<()>,
 ) -> impl IntoView {
     let api = use_api();
     let session = Session::expect();

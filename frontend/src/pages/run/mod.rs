@@ -32,7 +32,6 @@ struct RunParams {
     id: RunId,
 }
 
-/// The page `/runs/:id`.
 #[component]
 pub fn RunPage() -> impl IntoView {
     let params = use_params::<RunParams>();

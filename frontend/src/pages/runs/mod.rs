@@ -33,7 +33,6 @@ const GROWTH: usize = 200;
 /// The number of runs that such a load keeps even if fewer were loaded; older ones are loaded on request.
 const ENOUGH: usize = 200;
 
-/// The page `/runs`.
 #[component]
 pub fn RunsPage() -> impl IntoView {
     arrival::title(|| "Runs".to_owned());

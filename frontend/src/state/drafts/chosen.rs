@@ -34,7 +34,6 @@ pub fn is_edited(action: &Action, draft: &Draft) -> bool {
     own.is_some_and(|arguments| *arguments != action.arguments)
 }
 
-/// The alternative that is chosen in place of an action.
 pub fn alternative<'a>(review: &'a Review, action: &'a Action, draft: &Draft) -> Option<&'a AlternativeChoice> {
     let id = draft.actions.get(&action.id)?.alternative()?;
     review.choices_for(action).find(|choice| choice.id == id)

@@ -266,12 +266,10 @@ impl Drafts {
         }
     }
 
-    /// The draft of a decision on a review.
     pub fn review(&self, id: ReviewId) -> Option<&Draft> {
         self.reviews.get(&id)
     }
 
-    /// The edited text of a version of a flow.
     pub fn flow(&self, edited: &Edited) -> Option<&str> {
         self.flows.get(edited).map(|draft| draft.text.as_str())
     }
@@ -280,7 +278,6 @@ impl Drafts {
         self.flows.keys().filter(move |(id, _)| id == flow).map(|(_, version)| *version)
     }
 
-    /// The values typed into a form.
     pub fn form(&self, form: &Form) -> Option<&JsonMap> {
         self.forms.get(form).map(|draft| &draft.form)
     }

@@ -18,15 +18,10 @@ pub enum DraftSubject {
 /// A form that is submitted separately from a decision, with its object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// Starts a run of a version of a flow.
     Launch(Edited),
-    /// Gives feedback on a run.
     Feedback(RunId),
-    /// Delegates a review to somebody else.
     Delegation(ReviewId),
-    /// Reassigns a review.
     Reassignment(ReviewId),
-    /// Withdraws a review.
     Withdrawal(ReviewId),
     /// The note that goes with each decision on the selected reviews.
     Selection,

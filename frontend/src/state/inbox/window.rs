@@ -114,7 +114,6 @@ impl Window {
         }
     }
 
-    /// Removes a row, if it is there.
     pub fn remove(&mut self, row: &Urgency) {
         if let Ok(at) = self.rows.binary_search(row) {
             self.rows.remove(at);

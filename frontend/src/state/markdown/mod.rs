@@ -89,7 +89,6 @@ pub struct Document {
     pub rest: String,
 }
 
-/// Parses a text.
 pub fn parse(text: &str) -> Document {
     let is_mark = |byte: &u8| b"[]<>*_`!\\&~|".contains(byte);
     let last_mark = text.bytes().take(LONGEST).enumerate().filter(|(_, byte)| is_mark(byte)).nth(MOST_MARKS);

@@ -4,7 +4,6 @@
 
 use serde_json::Value;
 
-/// The rules that a schema has for a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextRules {
     min: u64,
