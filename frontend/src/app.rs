@@ -62,8 +62,8 @@ fn Home() -> impl IntoView {
 /// The parts that require a login. Asks who is logged in, and opens the live socket.
 #[component]
 fn Inside() -> impl IntoView {
-    let session = Session::expect();
-    let live = Live::expect();
+    let session = expect_context::<Session>();
+    let live = expect_context::<Live>();
     session.load();
     Effect::new(move |_| {
         if session.me.with(Option::is_some) {

@@ -97,10 +97,6 @@ impl BrowserNotifications {
         }
     }
 
-    pub fn expect() -> Self {
-        expect_context()
-    }
-
     /// Shows notifications while the calling component exists. `open` opens an address of the console, and `until`
     /// returns a deadline in words.
     pub fn start(self, open: impl Fn(&str) + 'static, until: fn(Timestamp) -> String) {

@@ -76,10 +76,6 @@ impl ReviewList {
         }
     }
 
-    pub fn expect() -> Self {
-        expect_context()
-    }
-
     /// Shows the matches of a query from the beginning, or from the current position if the query is unchanged.
     pub fn show(self, query: ReviewQuery, viewer: Principal) {
         let is_new = self.query.with_value(|before| *before != query);

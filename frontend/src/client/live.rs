@@ -98,10 +98,6 @@ impl Live {
         live
     }
 
-    pub fn expect() -> Self {
-        expect_context()
-    }
-
     /// Returns the server's clock at this moment.
     pub fn server_now(self) -> Timestamp {
         Timestamp(here().0 + self.inner.with_value(|inner| inner.offset))

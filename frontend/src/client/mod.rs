@@ -1,5 +1,5 @@
 //! The console's connection to the server: `fetch` for calls, one WebSocket for events, and who is logged in.
-//! Pages take `use_api()`, `Session::expect()` and `Live::expect()`.
+//! Pages take them from the context, while a component is created: window listeners have none.
 
 mod browser_notifications;
 mod decisions;
@@ -47,7 +47,7 @@ pub fn provide_client() {
     provide_context(BrowserNotifications::new(live, session));
     provide_context(ReviewList::new(api, live));
     provide_context(SavedViews::new(api, session));
-    provide_context(Workspace::new(api, session, live, Notifier::expect()));
+    provide_context(Workspace::new(api, session, live, expect_context::<Notifier>()));
 }
 
 /// Creates a new idempotency key.

@@ -28,16 +28,12 @@ pub struct Notifier {
     next: StoredValue<u64>,
 }
 
-/// Makes `Notifier::expect()` work for all components below.
+/// Makes the notices available to all components below.
 pub fn provide_notices() {
     provide_context(Notifier { shown: RwSignal::new(Vec::new()), next: StoredValue::new(0) });
 }
 
 impl Notifier {
-    pub fn expect() -> Self {
-        expect_context()
-    }
-
     /// Whether a notice with this text is shown.
     pub fn shows(self, text: &str) -> bool {
         self.shown.with_untracked(|shown| shown.iter().any(|notice| notice.text == text))

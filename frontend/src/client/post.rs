@@ -18,7 +18,7 @@ where
     A: 'static,
     F: Future<Output = Result<A, Problem>> + 'static,
 {
-    let unanswered = Workspace::expect().unanswered;
+    let unanswered = expect_context::<Workspace>().unanswered;
     let subject = subject.into();
     let action = Action::new_local(move |(body, key): &(B, String)| {
         let (sending, key) = (send(body.clone(), key.clone()), key.clone());

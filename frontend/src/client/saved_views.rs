@@ -25,10 +25,6 @@ impl SavedViews {
         Self { loaded: GlobalSignal::new(None), api, session }
     }
 
-    pub fn expect() -> Self {
-        expect_context()
-    }
-
     /// The views of the person who is logged in; `None` until they are loaded. Follows them.
     pub fn get(self) -> Option<Views> {
         let me = self.session.username()?;

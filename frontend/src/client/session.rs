@@ -38,10 +38,6 @@ impl Session {
         }
     }
 
-    pub fn expect() -> Self {
-        expect_context()
-    }
-
     /// Records that a person has logged in.
     pub fn entered(self, user: User) {
         self.error.set(None);

@@ -138,10 +138,6 @@ impl Workspace {
         workspace
     }
 
-    pub fn expect() -> Self {
-        expect_context()
-    }
-
     /// Handles a login. Decisions in progress of another person are not sent in this person's name.
     fn enter(self, me: Username) {
         if self.owner.with_value(|owner| owner.as_ref() == Some(&me)) {

@@ -75,9 +75,9 @@ pub fn AccountMenu(
     /// Opens the list of keyboard shortcuts.
     help: RwSignal<bool>,
 ) -> impl IntoView {
-    let session = Session::expect();
-    let live = Live::expect();
-    let commands = Commands::expect();
+    let session = expect_context::<Session>();
+    let live = expect_context::<Live>();
+    let commands = expect_context::<Commands>();
     let open = RwSignal::new(false);
     let who = NodeRef::<html::Button>::new();
     let preferences = Preferences::stored();
@@ -158,9 +158,9 @@ fn Menu(
     preferences: Preferences,
     log_out: LogOut,
 ) -> impl IntoView {
-    let session = Session::expect();
-    let live = Live::expect();
-    let commands = Commands::expect();
+    let session = expect_context::<Session>();
+    let live = expect_context::<Live>();
+    let commands = expect_context::<Commands>();
     let roles = move || session.me.with(|me| me.as_ref().map(|me| me.roles.join(", ")));
     // The button gets the focus back once the dialog is closed.
     let give_way = move |to: RwSignal<bool>| {

@@ -38,11 +38,6 @@ pub fn provide_arrival() {
 }
 
 impl Arrival {
-    /// Returns the arrival of the console. Call it while a component is created: window listeners have no context.
-    pub fn expect() -> Self {
-        expect_context()
-    }
-
     /// Leaves the focus where it is at the next change of the path, for a person who walks through a list.
     pub fn keep_focus(self) {
         self.stay.set_value(true);

@@ -61,17 +61,12 @@ pub struct Commands {
     sources: StoredValue<Sources, LocalStorage>,
 }
 
-/// Makes `Commands::expect()` work for all components below.
+/// Makes the actions available to all components below.
 pub fn provide_commands() {
     provide_context(Commands { open: RwSignal::new(false), sources: StoredValue::new_local(Sources::default()) });
 }
 
 impl Commands {
-    /// Returns the actions of the page. Call it while a component is created.
-    pub fn expect() -> Self {
-        expect_context()
-    }
-
     /// Offers the actions that `list` returns, while the calling component exists.
     pub fn offer(self, section: Section, list: impl Fn() -> Vec<Command> + 'static) {
         let Some(id) = self.sources.try_update_value(|sources| {
@@ -153,7 +148,7 @@ mod tests {
         let page = Owner::new();
         page.set();
         provide_commands();
-        let commands = Commands::expect();
+        let commands = expect_context::<Commands>();
         let (pending, done) = (Rc::new(Cell::new(true)), Rc::new(Cell::new(0)));
         let review = page.child();
         review.with(|| {

@@ -25,7 +25,7 @@ pub fn CopyButton(
     /// A selector for the text inside that element.
     shown: &'static str,
 ) -> impl IntoView {
-    let notifier = Notifier::expect();
+    let notifier = expect_context::<Notifier>();
     let button = NodeRef::<html::Button>::new();
     let copied = RwSignal::new(false);
     // The timer of an earlier click, which must not end the message of this one.

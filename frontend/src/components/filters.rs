@@ -69,8 +69,8 @@ pub fn InboxFilters(
     /// The search field, which a key of the page focuses.
     field: NodeRef<html::Input>,
 ) -> impl IntoView {
-    let list = ReviewList::expect();
-    let live = Live::expect();
+    let list = expect_context::<ReviewList>();
+    let live = expect_context::<Live>();
     let text = RwSignal::new(String::new());
     // The filter may change from outside: by a link, or by going back.
     Effect::new(move |_| {
@@ -221,7 +221,7 @@ pub fn InboxFilters(
 /// A menu of the panel for one query parameter.
 #[component]
 fn Choose(choice: PanelChoice, query: Memo<ReviewQuery>, choose: Callback<String>) -> impl IntoView {
-    let list = ReviewList::expect();
+    let list = expect_context::<ReviewList>();
     let (name, label, any, values) = choice;
     let chosen = Memo::new(move |_| query.with(|query| part(query, name)));
     let options = Memo::new(move |_| {

@@ -17,8 +17,8 @@ use crate::state::shortcuts::UNDO;
 /// A bar with the newest held decision, unless its own review is open and shows it; and the key `u`, which undoes one.
 #[component]
 pub fn HeldElsewhere() -> impl IntoView {
-    let workspace = Workspace::expect();
-    let notifier = Notifier::expect();
+    let workspace = expect_context::<Workspace>();
+    let notifier = expect_context::<Notifier>();
     let location = use_location();
     let open = Memo::new(move |_| location.pathname.with(|path| review_at(path)));
     // A decision on the open review is undone first.
@@ -34,7 +34,7 @@ pub fn HeldElsewhere() -> impl IntoView {
             undo_and_say(workspace, notifier, id);
         }
     };
-    Commands::expect().on_key(Section::Everywhere, UNDO, move || held().map(|(_, says)| says), undo);
+    expect_context::<Commands>().on_key(Section::Everywhere, UNDO, move || held().map(|(_, says)| says), undo);
     let newest = newest_elsewhere(move || open.get());
     // The bars come and go, so they are not announced themselves.
     let says = move || {
@@ -59,7 +59,7 @@ struct HeldDecision {
 
 /// The newest held decision, unless its review is the open one.
 fn newest_elsewhere(open: impl Fn() -> Option<ReviewId> + Send + Sync + 'static) -> Memo<Option<HeldDecision>> {
-    let (workspace, live) = (Workspace::expect(), Live::expect());
+    let (workspace, live) = (expect_context::<Workspace>(), expect_context::<Live>());
     Memo::new(move |_| {
         let newest = workspace.outbox.with(|outbox| {
             let held = outbox.newest_held()?;
@@ -74,8 +74,8 @@ fn newest_elsewhere(open: impl Fn() -> Option<ReviewId> + Send + Sync + 'static)
 /// so it moves and covers nothing; each kind of page has one place for it in the style sheet.
 #[component]
 pub fn HeldBar(#[prop(into)] open: Signal<Option<ReviewId>>) -> impl IntoView {
-    let workspace = Workspace::expect();
-    let notifier = Notifier::expect();
+    let workspace = expect_context::<Workspace>();
+    let notifier = expect_context::<Notifier>();
     let elsewhere = newest_elsewhere(move || open.get());
     move || {
         elsewhere.get().map(|HeldDecision { id, title, says, words }| {

@@ -11,7 +11,7 @@ use crate::state::shortcuts::{self, Shortcut};
 #[component]
 pub fn Help(open: RwSignal<bool>) -> impl IntoView {
     let says = || Some("Keyboard shortcuts".to_owned());
-    Commands::expect().on_key(Section::Everywhere, shortcuts::HELP, says, move || open.set(true));
+    expect_context::<Commands>().on_key(Section::Everywhere, shortcuts::HELP, says, move || open.set(true));
     let line = |shortcut: &Shortcut| {
         let caps = shortcut.keys.split_whitespace().map(|cap| view! { <kbd>{cap}</kbd>" " }).collect_view();
         view! { <dt>{caps}</dt><dd>{shortcut.does}</dd> }

@@ -25,9 +25,9 @@ pub struct LogOut {
 impl LogOut {
     /// Prepares logging out. Call it while a component is created.
     pub fn new() -> Self {
-        let session = Session::expect();
+        let session = expect_context::<Session>();
         let api = use_api();
-        let workspace = Workspace::expect();
+        let workspace = expect_context::<Workspace>();
         let stays = RwSignal::new(None::<String>);
         let leave = Action::new_local(move |(): &()| async move {
             // Unsent decisions can be sent again or taken back before the person leaves.

@@ -10,7 +10,7 @@ pub use crate::client::notifier::Notifier;
 /// The list of notices, which screen readers announce as they come.
 #[component]
 pub fn Notices() -> impl IntoView {
-    let notifier = Notifier::expect();
+    let notifier = expect_context::<Notifier>();
     view! {
         <div class="notices" role="status" aria-live="polite">
             <For each=move || notifier.shown.get() key=|notice| notice.id let:notice>

@@ -195,7 +195,7 @@ where
     let is_read = Memo::new(move |_| pages.is_read());
     let next = Memo::new(move |_| pages.read.with(|read| read.next.clone()).filter(|_| is_read.get()));
     let retry = Callback::new(move |()| pages.again());
-    Live::expect().on_return(move || {
+    expect_context::<Live>().on_return(move || {
         if problem.with_untracked(Option::is_some) {
             pages.again();
         }

@@ -34,10 +34,10 @@ impl Selecting {
     pub fn new(on_page: Memo<bool>) -> Self {
         let selecting = Self {
             selection: GlobalSignal::new(Selection::default()),
-            live: Live::expect(),
-            session: Session::expect(),
-            workspace: Workspace::expect(),
-            notifier: Notifier::expect(),
+            live: expect_context::<Live>(),
+            session: expect_context::<Session>(),
+            workspace: expect_context::<Workspace>(),
+            notifier: expect_context::<Notifier>(),
         };
         let Self { selection, live, .. } = selecting;
         let shown = Memo::new(move |_| selection.with(Selection::shown));
@@ -89,10 +89,6 @@ impl Selecting {
                 selection.update(|selection| selection.note = note);
             }
         });
-    }
-
-    pub fn expect() -> Self {
-        expect_context()
     }
 
     /// The revision of a review that can be decided with others; `None` if it cannot. Follows it.
@@ -193,7 +189,7 @@ pub fn SelectionBar(
     /// Opens that page.
     open: Callback<()>,
 ) -> impl IntoView {
-    let selecting = Selecting::expect();
+    let selecting = expect_context::<Selecting>();
     let number = Memo::new(move |_| selecting.selection.with(|selection| selection.ticked().count()));
     // It comes and goes with the first and the last review, so it is announced by an element that stays.
     let says = move || match number.get() {

@@ -27,10 +27,10 @@ const SECURITY: &str = "/people?tab=security";
 
 #[component]
 pub fn Shell(children: ChildrenFn) -> impl IntoView {
-    swallow_typing_on(Notifier::expect());
+    swallow_typing_on(expect_context::<Notifier>());
     ignore_held_enter();
     keep_focus();
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let location = use_location();
     let navigate = use_navigate();
     Effect::new(move |_| {
@@ -59,7 +59,7 @@ pub fn Shell(children: ChildrenFn) -> impl IntoView {
         }
     });
     let navigate = use_navigate();
-    BrowserNotifications::expect().start(move |path| navigate(path, NavigateOptions::default()), time::day);
+    expect_context::<BrowserNotifications>().start(move |path| navigate(path, NavigateOptions::default()), time::day);
     let known = Memo::new(move |_| session.me.with(Option::is_some));
     let help = RwSignal::new(false);
     let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
@@ -105,7 +105,7 @@ fn skip_to_decision(event: web_sys::MouseEvent) {
 /// The page until it is known who is logged in.
 #[component]
 fn Waiting() -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     view! {
         <div class="waiting">
             {move || match session.error.get() {
@@ -122,8 +122,8 @@ fn Waiting() -> impl IntoView {
 
 #[component]
 fn Rail(help: RwSignal<bool>) -> impl IntoView {
-    let session = Session::expect();
-    let live = Live::expect();
+    let session = expect_context::<Session>();
+    let live = expect_context::<Live>();
     // Handed-off reviews are not counted, since nothing waits for them.
     let numbers = Memo::new(move |_| live.inbox.with(Inbox::numbers));
     let pending = Memo::new(move |_| numbers.get().map_or(0, |numbers| numbers.blocking()));

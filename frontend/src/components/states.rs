@@ -134,7 +134,7 @@ where
     V: IntoView + 'static,
 {
     let retry = Callback::new(move |()| from.refetch());
-    Live::expect().on_return(move || {
+    expect_context::<Live>().on_return(move || {
         if from.with_untracked(|loaded| loaded.as_ref().is_some_and(Result::is_err)) {
             from.refetch();
         }

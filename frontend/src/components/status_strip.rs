@@ -12,8 +12,8 @@ use crate::state::words;
 /// Warns that the page may be out of date, and that decisions were not sent.
 #[component]
 pub fn StatusStrip() -> impl IntoView {
-    let live = Live::expect();
-    let workspace = Workspace::expect();
+    let live = expect_context::<Live>();
+    let workspace = expect_context::<Workspace>();
     let lost = Memo::new(move |_| matches!(live.connection.get(), Connection::Lost { .. }));
     let unsent = Memo::new(move |_| workspace.outbox.with(Outbox::unsent));
     let wait = move || match live.connection.get() {

@@ -9,7 +9,7 @@ use crate::state::words::{self, MONTHS};
 /// The time since `at`, kept up to date; the full time is in the tooltip.
 #[component]
 pub fn Ago(at: Timestamp) -> impl IntoView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     view! { <time datetime=at.to_string() title=full(at)>{move || words::ago(live.now.get(), at)}</time> }
 }
 

@@ -184,7 +184,7 @@ fn line(at: Timestamp, class: &'static str, content: impl IntoView + 'static) ->
 }
 
 fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let (class, status) = match step.status {
         StepStatus::Running => ("now", Some("running")),
         StepStatus::Waiting => ("warn", Some("waits for a person")),

@@ -39,7 +39,7 @@ pub fn DecidedPage() -> impl IntoView {
     arrival::title(|| "Decided by me".to_owned());
     let heading = arrival::heading::<html::H1>();
     let api = use_api();
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let (filter, go) = use_filter::<DecidedFilter>(DECIDED);
     let parts = FilterParts::of(filter, go);
     let fetch = move |asked: DecidedFilter, cursor: Option<String>| async move {

@@ -29,7 +29,7 @@ pub fn FlowsPage() -> impl IntoView {
     arrival::title(|| "Flows".to_owned());
     let heading = arrival::heading::<html::H1>();
     let api = use_api();
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
     // The list has no definitions or graphs, so those of the first flows are loaded after it.
     let pictures = LocalResource::new(move || {
@@ -109,7 +109,7 @@ fn kinds(flow: Option<&FlowVersion>) -> Vec<(String, usize)> {
 
 #[component]
 fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let id = flow.id.clone();
     let detail = Memo::new(move |_| details.with(|details| details.get(&id).cloned()));
     let href = format!("/flows/{}", flow.id);
@@ -147,7 +147,7 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
 
 #[component]
 fn NoFlows(creating: RwSignal<bool>) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     view! {
         <Empty icon=icondata::LuWorkflow title="There are no flows yet">
             <p>"A flow is a graph of agents, tools and people. Write one here, or put files into the folder that the server loads flows from."</p>

@@ -89,7 +89,7 @@ impl LazyPage {
             Self::Flows => Some("Flows"),
             Self::Insights => Some("Insights"),
             Self::Audit => Some("Audit"),
-            Self::People if untrack(|| Session::expect().may(Act::ManagePeople)) => Some("People"),
+            Self::People if untrack(|| expect_context::<Session>().may(Act::ManagePeople)) => Some("People"),
             Self::People => Some("You"),
             Self::Review | Self::Selected | Self::Run | Self::Flow => None,
         }
@@ -136,7 +136,7 @@ fn OnItsWay(page: LazyPage) -> impl IntoView {
 /// one without this part. When a lost connection is back, `again` loads only the part.
 #[component]
 fn NotLoaded(again: Callback<()>) -> impl IntoView {
-    Live::expect().on_return(move || again.run(()));
+    expect_context::<Live>().on_return(move || again.run(()));
     let problem = Problem::new(Code::Unavailable)
         .detail("The server could not be reached, or it has a newer version of the console.");
     // If that fails too, the browser shows its own error page.

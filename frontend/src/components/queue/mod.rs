@@ -44,9 +44,10 @@ pub fn Queue(
     /// The element that scrolls the rows.
     scroller: NodeRef<html::Div>,
 ) -> impl IntoView {
-    let live = Live::expect();
-    let list = ReviewList::expect();
-    let (workspace, session, selecting) = (Workspace::expect(), Session::expect(), Selecting::expect());
+    let live = expect_context::<Live>();
+    let list = expect_context::<ReviewList>();
+    let (workspace, session, selecting) =
+        (expect_context::<Workspace>(), expect_context::<Session>(), expect_context::<Selecting>());
     let position = ListPosition::new(at, search, above, scroller);
     let first = position.first;
     let seen = Memo::new(move |_| position.rows_in_sight());
@@ -158,7 +159,7 @@ pub fn ToMoreUrgent(above: RwSignal<usize>, scroller: NodeRef<html::Div>) -> imp
 /// The rows in the page, each kept while it is among them. Like `For`, but the owners of rows are not children of the
 /// list's owner, which would keep a slot for each child it ever had: rows come and go by the thousand.
 fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: GlobalSignal<Around>, selecting: Selecting) -> impl IntoView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let row = move |_, id| {
         let owner = Owner::default();
         let view = owner.with(|| {

@@ -49,8 +49,8 @@ impl ListPosition {
         scroller: NodeRef<html::Div>,
     ) -> Self {
         let position = Self {
-            live: Live::expect(),
-            list: ReviewList::expect(),
+            live: expect_context::<Live>(),
+            list: expect_context::<ReviewList>(),
             scroller,
             rows: NodeRef::new(),
             first: RwSignal::new(0),

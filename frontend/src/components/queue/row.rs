@@ -30,7 +30,7 @@ pub fn QueueRow(
     around: GlobalSignal<Around>,
     selecting: Selecting,
 ) -> impl IntoView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
     // A row that leaves the list keeps its last index.
     let index = Memo::new(move |before: Option<&usize>| {

@@ -65,7 +65,7 @@ pub fn General(pane: Pane) -> impl IntoView {
 /// The buttons, and the effect of the one under the pointer.
 #[component]
 fn Acts(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let all = Memo::new(move |_| acts(pane));
     let about = RwSignal::new(None::<Intent>);
     let changed = Memo::new(move |_| pane.has_changed());
@@ -80,7 +80,7 @@ fn Acts(pane: Pane) -> impl IntoView {
             _ => false,
         }
     };
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let what = move || {
         all.with(|all| {
             let act = about.get().and_then(|about| all.iter().find(|act| act.intent == about)).or_else(|| all.first());

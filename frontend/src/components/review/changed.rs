@@ -31,7 +31,7 @@ pub fn find_round(pane: Pane, report: Memo<Option<Report>>) {
 /// The correction that was asked for in the previous round.
 #[component]
 pub fn LastRound(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     move || {
         let me = session.username();
         let (who, text) = pane.round.with(|round| earlier::asked(round.as_deref()?, me.as_deref()))?;
@@ -48,7 +48,7 @@ pub fn LastRound(pane: Pane) -> impl IntoView {
 #[component]
 pub fn Changed(pane: Pane) -> impl IntoView {
     let changed = Memo::new(move |_| pane.review.with(|review| review.is_pending()) && pane.has_changed());
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let what = Memo::new(move |_| {
         let me = session.username();
         pane.review.with(|now| pane.before.with(|before| changes::between(before.as_deref(), now, me.as_deref())))

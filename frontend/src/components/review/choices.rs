@@ -55,7 +55,7 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
     };
     let search = use_location().search;
     let href = move || address::review(id, &search.get());
-    let (session, live) = (Session::expect(), Live::expect());
+    let (session, live) = (expect_context::<Session>(), expect_context::<Live>());
     let does = move || {
         let whose = pane.review.with(|review| session.decides_for(review));
         let whose = whose.map(|owner| format!("On behalf of {owner}. ")).unwrap_or_default();

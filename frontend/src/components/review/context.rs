@@ -13,7 +13,7 @@ use crate::state::words;
 /// Who asks whom, with what consequences, and which alternatives there are.
 #[component]
 pub fn Context(pane: Pane) -> impl IntoView {
-    let (live, session) = (Live::expect(), Session::expect());
+    let (live, session) = (expect_context::<Live>(), expect_context::<Session>());
     let stakes = Memo::new(move |_| pane.review.with(|review| review.stakes.clone()));
     view! {
         <section>

@@ -97,7 +97,7 @@ pub fn facts(review: &Review) -> Vec<(&'static str, String)> {
 /// The time until the deadline on the server's clock, and what happens then.
 #[component]
 pub fn Due(pane: Pane) -> impl IntoView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let times = Memo::new(move |_| {
         pane.review.with(|review| {
             let expires = review.expires_at.filter(|_| review.is_pending())?;
@@ -134,10 +134,10 @@ pub fn Due(pane: Pane) -> impl IntoView {
 /// The person who has claimed the review, and a button to claim or release it.
 #[component]
 fn Claim(pane: Pane) -> impl IntoView {
-    let live = Live::expect();
-    let session = Session::expect();
+    let live = expect_context::<Live>();
+    let session = expect_context::<Session>();
     let api = use_api();
-    let notifier = Notifier::expect();
+    let notifier = expect_context::<Notifier>();
     let act = Action::new_local(move |&take: &bool| async move {
         let answer = if take { api.claim(pane.id).await } else { api.release(pane.id).await };
         match answer {
@@ -155,7 +155,7 @@ fn Claim(pane: Pane) -> impl IntoView {
     let may = Memo::new(move |_| pane.review.with(|review| review.is_pending()) && pane.access.get().is_allowed());
     let shown = Memo::new(move |_| (claim.get(), may.get()));
     let is_mine = move |by: &str| session.username().as_deref() == Some(by);
-    Commands::expect().offer(Section::Review, move || {
+    expect_context::<Commands>().offer(Section::Review, move || {
         let command = match shown.get_untracked() {
             _ if busy.get_untracked() => None,
             (None, true) => Some(Command::new("Claim this review", move || set(true))),

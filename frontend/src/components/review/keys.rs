@@ -15,7 +15,7 @@ use crate::state::verdict::{self, Intent, keys};
 
 /// Handles keys, and offers the same as commands, while the pane is shown.
 pub fn listen(pane: Pane) {
-    let commands = Commands::expect();
+    let commands = expect_context::<Commands>();
     let listener = window_event_listener(leptos::ev::keydown, move |event| {
         if !is_free(&event) {
             return;

@@ -20,9 +20,9 @@ impl OpenedReview {
     /// Loads a review while the calling component exists. It is loaded even if the list has it, since the server records
     /// who has opened a review.
     pub fn new(id: ReviewId) -> Self {
-        let live = Live::expect();
+        let live = expect_context::<Live>();
         let api = use_api();
-        let workspace = Workspace::expect();
+        let workspace = expect_context::<Workspace>();
         let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
         // What is loaded again is compared with what the person has seen, and they say when they have read it.
         let opened = StoredValue::new(false);

@@ -23,8 +23,8 @@ use crate::state::{effects, words};
 #[component]
 pub fn More(pane: Pane) -> impl IntoView {
     let api = use_api();
-    let live = Live::expect();
-    let session = Session::expect();
+    let live = expect_context::<Live>();
+    let session = expect_context::<Session>();
     let open = RwSignal::new(false);
     // Whether the dialog delegates the review; otherwise it withdraws it.
     let hands = RwSignal::new(true);
@@ -103,7 +103,7 @@ pub fn More(pane: Pane) -> impl IntoView {
             problem.set(Some("Choose a person.".to_owned()));
         }
     };
-    let commands = Commands::expect();
+    let commands = expect_context::<Commands>();
     let delegates = move || hand.get_untracked().then(|| "Delegate this review…".to_owned());
     commands.on_key(Section::Review, DELEGATE, delegates, move || start(true));
     commands.offer(Section::Review, move || {

@@ -75,7 +75,7 @@ impl Pane {
     /// Creates the state of a pane; `None` if the review is not in memory. With `only_shown`, nothing in it can be edited
     /// or decided.
     pub fn new(id: ReviewId, row: Memo<Option<InboxRow>>, only_shown: bool) -> Option<Self> {
-        let session = Session::expect();
+        let session = expect_context::<Session>();
         let first = row.get_untracked()?.review;
         let fallback = Arc::clone(&first);
         let review = Memo::new(move |_| row.get().map_or_else(|| Arc::clone(&fallback), |row| row.review));
@@ -86,7 +86,7 @@ impl Pane {
             }
             review.with(|review| session.access(Act::Decide(review)))
         });
-        let workspace = Workspace::expect();
+        let workspace = expect_context::<Workspace>();
         // A draft on an older revision is shown with what has changed since.
         let draft = workspace.draft_now(id);
         let before = draft.is_behind(&first).then(|| draft.saw(&first)).flatten().map(Arc::new);
@@ -108,7 +108,7 @@ impl Pane {
             checked: RwSignal::new(None),
             workspace,
             api: use_api(),
-            notifier: Notifier::expect(),
+            notifier: expect_context::<Notifier>(),
             only_shown,
         };
         pane.keep_what_was_seen();
@@ -140,7 +140,7 @@ impl Pane {
 
     /// Keeps the content before a change, so that the difference can be shown.
     fn keep_what_was_seen(self) {
-        let session = Session::expect();
+        let session = expect_context::<Session>();
         Effect::new(move |previous: Option<Arc<Review>>| {
             let now = self.review.get();
             // After several changes, the content before the first of them stays.

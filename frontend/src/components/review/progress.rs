@@ -67,7 +67,7 @@ pub fn Progress(pane: Pane) -> impl IntoView {
 
 #[component]
 fn Held(pane: Pane, until: i64) -> impl IntoView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let (says, quotes) = pane
         .workspace
         .outbox
@@ -126,7 +126,7 @@ fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
 /// Who resolved the review, how and when.
 #[component]
 fn Resolution(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     move || {
         let me = session.username();
         pane.review.with(|review| {
@@ -143,7 +143,7 @@ fn Resolution(pane: Pane) -> impl IntoView {
 /// What the run has done since the decision.
 #[component]
 fn RunState(pane: Pane) -> impl IntoView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let api = use_api();
     // The socket reports later changes; the current state is loaded once.
     if let Some(id) = pane.review.with_untracked(|review| review.run_id) {
@@ -168,7 +168,7 @@ fn RunState(pane: Pane) -> impl IntoView {
 
 /// The run, once its summary is from after the decision.
 fn run_since(pane: Pane) -> Memo<Option<RunSummary>> {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     Memo::new(move |_| {
         let (id, at) =
             pane.review.with(|review| (review.run_id, review.resolution.as_ref().map(|resolution| resolution.at)));
@@ -270,7 +270,7 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
 /// A review that was resolved, but not by a decision known to be accepted from here.
 #[component]
 fn Over(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     // If the answer was lost, the review may have been resolved by this person's decision.
     let is_mine = Memo::new(move |_| {
         let me = session.username();

@@ -17,8 +17,8 @@ use crate::state::reassignment::{Choices, of_value, value};
 #[component]
 pub fn ReassignDialog(pane: Pane) -> impl IntoView {
     let api = use_api();
-    let live = Live::expect();
-    let session = Session::expect();
+    let live = expect_context::<Live>();
+    let session = expect_context::<Session>();
     let open = pane.reassigning;
     let form = move || Form::Reassignment(pane.id);
     let (from, to, reason) = (RwSignal::new(String::new()), RwSignal::new(String::new()), RwSignal::new(String::new()));

@@ -44,7 +44,7 @@ pub fn SelectedReviews(
     #[prop(into)]
     back: Callback<()>,
 ) -> impl IntoView {
-    let selecting = Selecting::expect();
+    let selecting = expect_context::<Selecting>();
     let none = Memo::new(move |_| selecting.selection.with(|selection| selection.shown().is_empty()));
     view! {
         <article class="read together" aria-label="Selected reviews" tabindex="-1">
@@ -65,8 +65,8 @@ pub fn SelectedReviews(
 
 #[component]
 fn Together(selecting: Selecting, back: Callback<()>) -> impl IntoView {
-    let live = Live::expect();
-    let workspace = Workspace::expect();
+    let live = expect_context::<Live>();
+    let workspace = expect_context::<Workspace>();
     let selection = selecting.selection;
     let ids = Memo::new(move |_| selection.with(Selection::shown));
     let panes: Panes = StoredValue::new_local(BTreeMap::new());
@@ -121,9 +121,9 @@ fn Together(selecting: Selecting, back: Callback<()>) -> impl IntoView {
 
 #[component]
 fn Held(held: Memo<Vec<ReviewId>>) -> impl IntoView {
-    let workspace = Workspace::expect();
+    let workspace = expect_context::<Workspace>();
     let says = move || words::count(held.with(Vec::len), "decision is", "decisions are");
-    let notifier = Notifier::expect();
+    let notifier = expect_context::<Notifier>();
     let undo = move |_| {
         let undone = held.get_untracked().into_iter().filter_map(|id| workspace.undo(id)).count();
         notifier.say(format!("{} undone.", words::count(undone, "decision", "decisions")));
@@ -182,7 +182,7 @@ fn Note(selecting: Selecting) -> impl IntoView {
 /// The buttons that choose for all, and the one that sends what is chosen.
 #[component]
 fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
-    let workspace = Workspace::expect();
+    let workspace = expect_context::<Workspace>();
     let selection = selecting.selection;
     let number = Memo::new(move |_| selection.with(|selection| selection.chosen().len()));
     let choose_all = move |accepts: bool| {

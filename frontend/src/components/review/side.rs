@@ -35,7 +35,7 @@ const PAUSE_MS: u32 = 1000;
 pub fn Side(pane: Pane) -> impl IntoView {
     let api = use_api();
     let run_id = pane.review.with_untracked(|review| review.run_id);
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     if let Some(run) = run_id {
         live.keep_run(run);
     }
@@ -150,7 +150,7 @@ fn with(what: String, visit: &[String]) -> String {
 
 #[component]
 fn Earlier(pane: Pane, report: Memo<Option<Report>>) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     move || {
         let me = session.username();
         let review = pane.review.get();
@@ -190,9 +190,9 @@ fn Earlier(pane: Pane, report: Memo<Option<Report>>) -> impl IntoView {
 
 #[component]
 fn Comments(pane: Pane) -> impl IntoView {
-    let (api, session) = (use_api(), Session::expect());
-    let live = Live::expect();
-    let notifier = Notifier::expect();
+    let (api, session) = (use_api(), expect_context::<Session>());
+    let live = expect_context::<Live>();
+    let notifier = expect_context::<Notifier>();
     // In the draft, since a session may end before the comment is sent.
     let text = Memo::new(move |_| pane.with_draft(|draft| draft.comment.clone()));
     let write = move |text: String| pane.workspace.write(&pane.review.get_untracked(), |draft| draft.comment = text);

@@ -15,7 +15,7 @@ use crate::state::{votes, words};
 /// The state of the votes, and problems with them, for which admins are offered a remedy.
 #[component]
 pub fn Votes(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     move || {
         let (alarm, text) = pane.review.with(|review| votes::standing(review, session.username().as_deref()))?;
         let class = if alarm { "banner stop" } else { "banner" };
@@ -34,8 +34,8 @@ pub fn Votes(pane: Pane) -> impl IntoView {
 /// Says that another person has claimed the review.
 #[component]
 pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
-    let live = Live::expect();
+    let session = expect_context::<Session>();
+    let live = expect_context::<Live>();
     let claim = Memo::new(move |_| {
         let me = session.username();
         let now = live.now.get();
@@ -56,7 +56,7 @@ pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
 /// Says who paused the review, and what that means; also confirms the pause to that person.
 #[component]
 pub fn PausedSince(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let paused = Memo::new(move |_| pane.review.with(|review| review.paused.clone().filter(|_| review.is_pending())));
     let says = move || {
         let paused = paused.get()?;
@@ -73,7 +73,7 @@ pub fn PausedSince(pane: Pane) -> impl IntoView {
 /// Says why this person cannot decide.
 #[component]
 pub fn Why(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     move || {
         let Access::Denied(reason) = pane.access.get() else { return None };
         let me = session.username();

@@ -26,7 +26,7 @@ type Rows = RwSignal<Vec<(usize, View)>>;
 
 #[component]
 fn Form(open: RwSignal<bool>) -> impl IntoView {
-    let saved = SavedViews::expect();
+    let saved = expect_context::<SavedViews>();
     let rows: Rows = RwSignal::new(Vec::new());
     let revision = StoredValue::new(0);
     // Follows changes by other windows: these views cannot be saved over them.

@@ -21,7 +21,7 @@ pub fn ViewChoices(
     /// Called with the filter of the chosen view.
     choose: Callback<ReviewQuery>,
 ) -> impl IntoView {
-    let saved = SavedViews::expect();
+    let saved = expect_context::<SavedViews>();
     let views = Memo::new(move |_| saved.get().map(|Views { views, .. }| views).unwrap_or_default());
     let manages = RwSignal::new(false);
     let choice = move |View { name, filter, .. }: View| {

@@ -14,7 +14,7 @@ use crate::state::saved_views::{is_new, with};
 /// A button that saves the current filter, if it is one that no view has.
 #[component]
 pub fn SaveView(query: Memo<ReviewQuery>) -> impl IntoView {
-    let saved = SavedViews::expect();
+    let saved = expect_context::<SavedViews>();
     let open = RwSignal::new(false);
     let can = Memo::new(move |_| saved.get().is_some_and(|saved| query.with(|query| is_new(&saved.views, query))));
     view! {
@@ -32,7 +32,7 @@ pub fn SaveView(query: Memo<ReviewQuery>) -> impl IntoView {
 
 #[component]
 fn Form(query: Memo<ReviewQuery>, open: RwSignal<bool>) -> impl IntoView {
-    let saved = SavedViews::expect();
+    let saved = expect_context::<SavedViews>();
     let (name, default) = (RwSignal::new(String::new()), RwSignal::new(false));
     let wrong = RwSignal::new(None::<String>);
     let save = saving(open, wrong);
@@ -69,7 +69,7 @@ fn Form(query: Memo<ReviewQuery>, open: RwSignal<bool>) -> impl IntoView {
 
 /// Saves views over the revision that was read, and closes the dialog, or sets why they were not saved.
 pub fn saving(open: RwSignal<bool>, wrong: RwSignal<Option<String>>) -> Action<(u64, Vec<View>), ()> {
-    let saved = SavedViews::expect();
+    let saved = expect_context::<SavedViews>();
     Action::new_local(move |(revision, views): &(u64, Vec<View>)| {
         let (revision, views) = (*revision, views.clone());
         async move {

@@ -26,7 +26,7 @@ use crate::state::words;
 
 #[component]
 pub fn AuditPage() -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let access = Memo::new(move |_| session.access(Act::ReadAudit));
     move || match access.get() {
         Access::Allowed => view! { <Audit/> }.into_any(),

@@ -11,7 +11,7 @@ use crate::components::time::{clock, day, full};
 #[component]
 pub fn Seal() -> impl IntoView {
     let api = use_api();
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let sealed = LocalResource::new(move || async move { api.seal().await.ok() });
     let verify = Action::new_local(move |(): &()| async move {
         match api.verify_audit().await {

@@ -31,11 +31,11 @@ const UNREAD: &str = "unread";
 #[component]
 pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let api = use_api();
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let navigate = use_navigate();
     let schema = flow.input.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
     let fields = schema.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty());
-    let workspace = Workspace::expect();
+    let workspace = expect_context::<Workspace>();
     let of = StoredValue::new(Form::Launch((flow.id.to_string(), flow.version)));
     let kept = of.with_value(|of| workspace.form(of)).unwrap_or_default();
     let untouched = StoredValue::new([initial(&schema), json!({})]);
@@ -83,7 +83,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     };
     let (input_flaw, context_flaw) = (RwSignal::new(None::<String>), RwSignal::new(None::<String>));
     let problem = RwSignal::new(None::<Problem>);
-    let notifier = Notifier::expect();
+    let notifier = expect_context::<Notifier>();
     let (launch, busy) = use_post(format!("run of {}", flow.id), move |launch: Launch, key| {
         let (of, navigate) = (of.get_value(), navigate.clone());
         problem.set(None);

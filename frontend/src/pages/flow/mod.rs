@@ -95,7 +95,7 @@ fn OneFlow(id: String) -> impl IntoView {
             Ok::<_, Problem>(Some(Known { shown: Some(shown), newest: number, wanted }))
         }
     });
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let reads = Memo::new(move |_| session.may(Act::SeeSource));
     let tab = Memo::new(move |_| {
         let (tab, writing) = query.with(|query| (query.get("tab"), query.get("new").is_some()));
@@ -187,7 +187,7 @@ fn FlowHeader(flow: Memo<Known>, id: String, definition: Memo<bool>) -> impl Int
         .into_any()
     };
     // Plain links: those of the router would mark the current page without regard to the query.
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let tabs = move || {
         // The rights are checked first: when they are lost, the page and its signals may be gone.
         (session.may(Act::SeeSource) && version.get().is_some()).then(|| view! {

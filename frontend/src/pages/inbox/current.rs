@@ -10,7 +10,7 @@ use crate::state::inbox::Inbox;
 
 /// Shows the reviews that match `query`, and keeps them and their counts up to date while the page is open.
 pub fn keep_current(query: Memo<ReviewQuery>) {
-    let (live, session, list) = (Live::expect(), Session::expect(), ReviewList::expect());
+    let (live, session, list) = (expect_context::<Live>(), expect_context::<Session>(), expect_context::<ReviewList>());
     let shown = move || {
         // Runs also when earlier messages are no longer valid, and when the person's rights change.
         live.renewed.track();

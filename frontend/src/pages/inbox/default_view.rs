@@ -16,7 +16,7 @@ use crate::state::saved_views::default_filter;
 /// the filter of their default view at once, and `replace` writes it to the address. `untouched`: whether the person
 /// has not done anything on the page yet.
 pub fn use_filter(untouched: impl Fn() -> bool + 'static, replace: Callback<ReviewQuery>) -> Memo<ReviewQuery> {
-    let saved = SavedViews::expect();
+    let saved = expect_context::<SavedViews>();
     let path = use_location().pathname;
     let parts = use_query_map();
     let addressed = Memo::new(move |_| parts.with(|parts| address::read(parts)));

@@ -36,7 +36,7 @@ pub struct Keys {
 
 /// Handles keys while the page is open.
 pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, decide, back }: Keys) {
-    let (live, arrival) = (Live::expect(), Arrival::expect());
+    let (live, arrival) = (expect_context::<Live>(), expect_context::<Arrival>());
     // The timer that opens the selected row.
     let walk = StoredValue::new_local(None::<Timeout>);
     let read_where_one_is = move || {
@@ -64,7 +64,7 @@ pub fn use_keys(Keys { at, open, on_selected, selecting, search_field, read, dec
         selecting.clear();
     };
     let search = move || drop(search_field.get_untracked().map(|field| field.focus()));
-    Commands::expect().offer(Section::List, move || {
+    expect_context::<Commands>().offer(Section::List, move || {
         let listed = live.inbox.with_untracked(|inbox| !inbox.window().rows().is_empty());
         let moves = listed.then(|| {
             let command = |says, by, key: &str| Command::new(says, move || step(by)).key(Some(key.to_owned()));

@@ -36,8 +36,8 @@ const INBOX: &str = "/inbox";
 /// The list of reviews (`/inbox`), and beside it the review that is open (`/reviews/{id}`).
 #[component]
 pub fn InboxPage() -> impl IntoView {
-    let live = Live::expect();
-    let list = ReviewList::expect();
+    let live = expect_context::<Live>();
+    let list = expect_context::<ReviewList>();
     let navigate = StoredValue::new(use_navigate());
     let location = use_location();
     let on_selected = Memo::new(move |_| location.pathname.with(|path| path == address::SELECTED));
@@ -166,7 +166,7 @@ struct Heading(NodeRef<html::H1>);
 /// The placeholder beside the list while no review is open.
 #[component]
 pub fn IdlePane() -> impl IntoView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     arrival::counted_title(
         move || live.inbox.with(Inbox::numbers).map_or(0, |numbers| numbers.blocking()),
         || "Inbox".to_owned(),

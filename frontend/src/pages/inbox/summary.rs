@@ -12,7 +12,7 @@ pub fn Summary(
     /// The number of reviews in the list; `None` if unknown.
     total: Memo<Option<u64>>,
 ) -> impl IntoView {
-    let (live, list) = (Live::expect(), ReviewList::expect());
+    let (live, list) = (expect_context::<Live>(), expect_context::<ReviewList>());
     move || {
         let Some(numbers) = live.inbox.with(Inbox::numbers) else { return String::new() };
         let at_least = list.facets.with(|facets| facets.as_ref().is_some_and(|facets| facets.at_least));
@@ -26,7 +26,7 @@ pub fn Summary(
 /// Announces arriving reviews to screen readers; those that arrive together are announced once.
 #[component]
 pub fn Arrivals() -> impl IntoView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let arrivals = Memo::new(move |before: Option<&(Option<Numbers>, String)>| {
         let now = live.inbox.with(Inbox::numbers);
         let text = match (before, now) {

@@ -22,8 +22,8 @@ pub fn InsightsPage() -> impl IntoView {
     arrival::title(|| "Insights".to_owned());
     let heading = arrival::heading::<html::H1>();
     let api = use_api();
-    let session = Session::expect();
-    let live = Live::expect();
+    let session = expect_context::<Session>();
+    let live = expect_context::<Live>();
     let query = use_query_map();
     let filter = Memo::new(move |_| query.with(|query| InsightsFilter::read(query)));
     // The grouping of the table does not affect the parts above it.

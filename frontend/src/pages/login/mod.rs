@@ -27,14 +27,14 @@ use crate::state::reconnect::is_passing;
 #[component]
 pub fn LoginPage() -> impl IntoView {
     let api = use_api();
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     arrival::title(|| "Log in".to_owned());
     let navigate = use_navigate();
     let query = use_query_map();
     let location = use_location();
     let ended = query.with_untracked(|query| query.get("ended")).is_some();
     // After a session has ended, the username is filled in; somebody else may replace it.
-    let workspace = Workspace::expect();
+    let workspace = expect_context::<Workspace>();
     let known = workspace.owner().filter(|_| ended).map(|owner| owner.to_string());
     let username = RwSignal::new(known.unwrap_or_default());
     let password = RwSignal::new(String::new());

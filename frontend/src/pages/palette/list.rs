@@ -22,7 +22,8 @@ use crate::state::words;
 #[component]
 pub fn PaletteList() -> impl IntoView {
     let Field { open, is_listed, text, selected, keys, flows } = expect_context();
-    let (session, commands, notifier, api) = (Session::expect(), Commands::expect(), Notifier::expect(), use_api());
+    let (session, commands, notifier, api) =
+        (expect_context::<Session>(), expect_context::<Commands>(), expect_context::<Notifier>(), use_api());
     // What was on the page when the palette was opened: an action on another review must not take its place.
     let offered = StoredValue::new_local(commands.now());
     let fixed = StoredValue::new(offered.with_value(|offered| entries::fixed(offered, session)));

@@ -45,7 +45,7 @@ fn list() -> Result<AnyView, SplitLoaderError> {
 
 #[component]
 pub fn Palette() -> impl IntoView {
-    let open = Commands::expect().open;
+    let open = expect_context::<Commands>().open;
     open.set(false);
     let field = Field {
         open,

@@ -13,7 +13,7 @@ use crate::components::notice::Notifier;
 /// The dialog that opens when the server refuses a request until the person has confirmed that it is they.
 #[component]
 pub fn ConfirmSession() -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let open = RwSignal::new(false);
     Effect::new(move |_| {
         if session.unconfirmed.get() {
@@ -31,8 +31,8 @@ pub fn ConfirmSession() -> impl IntoView {
 #[component]
 fn ConfirmForm(open: RwSignal<bool>) -> impl IntoView {
     let api = use_api();
-    let session = Session::expect();
-    let notices = Notifier::expect();
+    let session = expect_context::<Session>();
+    let notices = expect_context::<Notifier>();
     let password = RwSignal::new(String::new());
     let problem = RwSignal::new(None::<Problem>);
     let confirm = Action::new_local(move |(): &()| {

@@ -15,7 +15,7 @@ fn name_of(who: RwSignal<Option<User>>) -> String {
 #[component]
 pub fn RemoveFactor(open: RwSignal<bool>, who: RwSignal<Option<User>>) -> impl IntoView {
     let api = use_api();
-    let notices = Notifier::expect();
+    let notices = expect_context::<Notifier>();
     let remove = move || {
         let name = untrack(|| name_of(who));
         async move {
@@ -37,7 +37,7 @@ pub fn RemoveFactor(open: RwSignal<bool>, who: RwSignal<Option<User>>) -> impl I
 #[component]
 pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<()>) -> impl IntoView {
     let api = use_api();
-    let notices = Notifier::expect();
+    let notices = expect_context::<Notifier>();
     let erase = move || {
         let name = untrack(|| name_of(who));
         async move {

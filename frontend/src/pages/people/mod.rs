@@ -46,7 +46,7 @@ enum PeopleTab {
 
 #[component]
 pub fn PeoplePage() -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let query = use_query_map();
     let manages = Memo::new(move |_| session.may(Act::ManagePeople));
     let tab = Memo::new(move |_| match query.with(|query| query.get("tab")).as_deref() {

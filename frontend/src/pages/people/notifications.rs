@@ -24,7 +24,7 @@ use crate::state::words;
 #[component]
 pub fn NotificationsTab() -> impl IntoView {
     let api = use_api();
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let known = LocalResource::new(move || async move { api.notifications(None).await });
     let choice = |known: Notifications| {
         if known.available.is_empty() && known.applied().is_empty() {
@@ -68,7 +68,7 @@ fn event_words(event: Occasion) -> &'static str {
 #[component]
 fn Choice(known: Notifications) -> impl IntoView {
     let api = use_api();
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let (slack, mail) = (known.available.contains(&Channel::Slack), known.available.contains(&Channel::Email));
     let none = known.available.is_empty();
     let chosen = RwSignal::new(known.clone());

@@ -19,7 +19,7 @@ use crate::components::time::day;
 /// The tab with the person's password, second factor and sessions.
 #[component]
 pub fn Security() -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let has_none = Memo::new(move |_| session.me.with(|me| me.as_ref().is_some_and(|me| me.single_sign_on)));
     view! {
         <div class="security">
@@ -65,7 +65,7 @@ fn short_agent(agent: &str) -> String {
 #[component]
 fn PasswordForm() -> impl IntoView {
     let api = use_api();
-    let notices = Notifier::expect();
+    let notices = expect_context::<Notifier>();
     let (current, new) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     // Someone who changes their password because others may know it would otherwise forget the tokens.
     let end_tokens = RwSignal::new(true);
@@ -115,7 +115,7 @@ enum SetupStep {
 #[component]
 fn SecondFactor() -> impl IntoView {
     let api = use_api();
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let has_password = Memo::new(move |_| session.me.with(|me| me.as_ref().is_none_or(|me| !me.single_sign_on)));
     let known = LocalResource::new(move || async move { api.second_factor().await });
     // The current step; `None` unless it is being set up.
@@ -231,7 +231,7 @@ fn RecoveryCodes(codes: String, #[prop(into)] stored: Callback<()>) -> impl Into
 #[component]
 fn Sessions() -> impl IntoView {
     let api = use_api();
-    let notices = Notifier::expect();
+    let notices = expect_context::<Notifier>();
     let sessions = LocalResource::new(move || async move { api.sessions().await.map(|page| page.items) });
     let end = Action::new_local(move |&id: &Option<SessionId>| async move {
         if let Err(problem) = api.end_sessions(id).await {

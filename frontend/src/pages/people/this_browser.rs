@@ -8,7 +8,7 @@ use crate::state::browser_notifications::NotificationChoice;
 
 #[component]
 pub fn ThisBrowser() -> impl IntoView {
-    let notifications = BrowserNotifications::expect();
+    let notifications = expect_context::<BrowserNotifications>();
     let choice = notifications.choice;
     notifications.look();
     // The person may change it in the browser's settings, and come back.

@@ -29,8 +29,8 @@ pub fn TokenForm(
     made: Callback<()>,
 ) -> impl IntoView {
     let api = use_api();
-    let live = Live::expect();
-    let session = Session::expect();
+    let live = expect_context::<Live>();
+    let session = expect_context::<Session>();
     let name = RwSignal::new(String::new());
     let roles = RwSignal::new(BTreeSet::<String>::new());
     let term = RwSignal::new(1_usize);

@@ -19,8 +19,8 @@ pub fn TokenTable(
     revoked: Callback<()>,
 ) -> impl IntoView {
     let api = use_api();
-    let live = Live::expect();
-    let notices = Notifier::expect();
+    let live = expect_context::<Live>();
+    let notices = expect_context::<Notifier>();
     let revoking = RwSignal::new(None::<Token>);
     let asking = RwSignal::new(false);
     let revoke = move || {

@@ -28,8 +28,8 @@ pub fn UserForm(
     #[prop(into)] show_tokens: Callback<()>,
 ) -> impl IntoView {
     let api = use_api();
-    let session = Session::expect();
-    let notices = Notifier::expect();
+    let session = expect_context::<Session>();
+    let notices = expect_context::<Notifier>();
     let text = |value: Option<String>| RwSignal::new(value.unwrap_or_default());
     let username = text(user.as_ref().map(|user| user.username.to_string()));
     let display_name = text(user.as_ref().and_then(|user| user.display_name.clone()));

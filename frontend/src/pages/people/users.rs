@@ -20,7 +20,7 @@ use crate::components::time::Ago;
 #[component]
 pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     let api = use_api();
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let users = LocalResource::new(move || async move { api.users().await.map(|page| page.items) });
     let editing = RwSignal::new(None::<User>);
     let open = RwSignal::new(false);

@@ -13,7 +13,7 @@ use crate::components::notice::Notifier;
 #[component]
 pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
     let api = use_api();
-    let notices = Notifier::expect();
+    let notices = expect_context::<Notifier>();
     let reason = RwSignal::new(String::new());
     let problem = RwSignal::new(None::<String>);
     let (cancel, busy) = use_post(format!("cancelling of {}", data.id), move |reason: Reason, key| {

@@ -76,7 +76,7 @@ pub struct RunData {
 impl RunData {
     /// Loads a run and follows it while the calling component exists.
     pub fn follow(id: RunId) -> Self {
-        let live = Live::expect();
+        let live = expect_context::<Live>();
         let run = RwSignal::new(None);
         let report = RwSignal::new(None);
         let marks = Memo::new(move |_| run.with(|run| report.with(|report| marks(run.as_ref(), report.as_ref()))));

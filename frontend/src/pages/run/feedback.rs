@@ -56,7 +56,7 @@ impl RunFeedback {
 #[component]
 pub fn Said(feedback: RunFeedback) -> impl IntoView {
     let api = use_api();
-    let notices = Notifier::expect();
+    let notices = expect_context::<Notifier>();
     let retry = Callback::new(move |()| feedback.0.refetch());
     let retract = Action::new_local(move |&id: &FeedbackId| async move {
         match api.retract_feedback(id).await {
@@ -109,7 +109,7 @@ fn row(said: &Feedback, retract: Action<FeedbackId, ()>) -> impl IntoView + use<
 #[component]
 pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback) -> impl IntoView {
     let api = use_api();
-    let notices = Notifier::expect();
+    let notices = expect_context::<Notifier>();
     let agents =
         Memo::new(move |_| data.run.with(|run| run.as_ref().map(|run| run.agents.clone()).unwrap_or_default()));
     let agent = RwSignal::new(0);
@@ -118,7 +118,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
     let importance = RwSignal::new(2);
     let content = RwSignal::new(String::new());
     let context = RwSignal::new(String::new());
-    let workspace = Workspace::expect();
+    let workspace = expect_context::<Workspace>();
     let of = Form::Feedback(data.id);
     let choices = [agent, of_type, aspect, importance];
     if let Some(kept) = workspace.form(&of) {

@@ -29,8 +29,8 @@ use crate::state::{effects, words};
 /// The title, status, flow, author and duration of the run, and buttons for its report, feedback and cancelling.
 #[component]
 pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
-    let live = Live::expect();
-    let session = Session::expect();
+    let live = expect_context::<Live>();
+    let session = expect_context::<Session>();
     let cancelling = RwSignal::new(false);
     let saying = RwSignal::new(false);
     let has_agents = Memo::new(move |_| data.run.with(|run| run.as_ref().is_some_and(|run| !run.agents.is_empty())));
@@ -102,7 +102,7 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
 /// Fills in the form that starts a run with what this one was started with, and opens it. Nothing starts before a person
 /// has looked at it.
 fn run_again(data: RunData) -> impl Fn(MouseEvent) + Clone + 'static {
-    let (workspace, notifier, navigate) = (Workspace::expect(), Notifier::expect(), use_navigate());
+    let (workspace, notifier, navigate) = (expect_context::<Workspace>(), expect_context::<Notifier>(), use_navigate());
     move |_| {
         let Some(run) = data.run.get_untracked() else { return };
         let (flow, version) = (run.summary.flow.to_string(), run.summary.version);
@@ -126,7 +126,7 @@ fn run_again(data: RunData) -> impl Fn(MouseEvent) + Clone + 'static {
 /// Why the run ended, or the reviews that it waits for.
 #[component]
 pub fn Outcome(data: RunData) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let ended = move || {
         data.run.with(|run| {
             let run = run.as_ref()?;
@@ -199,8 +199,8 @@ pub fn Outcome(data: RunData) -> impl IntoView {
 /// A pending review: its title, its reviewers, and the time left. A handed-off review keeps nothing waiting.
 #[component]
 fn Waits(review: Review) -> impl IntoView {
-    let live = Live::expect();
-    let session = Session::expect();
+    let live = expect_context::<Live>();
+    let session = expect_context::<Session>();
     let whom = words::whom(&review.reviewers);
     let asked = if whom.is_empty() { "any reviewer".to_owned() } else { whom.join(", ") };
     let expires = review.expires_at;

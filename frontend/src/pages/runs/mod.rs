@@ -38,8 +38,8 @@ pub fn RunsPage() -> impl IntoView {
     arrival::title(|| "Runs".to_owned());
     let heading = arrival::heading::<html::H1>();
     let api = use_api();
-    let live = Live::expect();
-    let session = Session::expect();
+    let live = expect_context::<Live>();
+    let session = expect_context::<Session>();
     let may_launch = Memo::new(move |_| session.may(Act::Launch));
     let (filter, go) = use_filter::<RunFilter>("/runs");
     let asked = Memo::new(move |_| filter.with(|filter| filter.query(begin_of_day)));
@@ -133,7 +133,7 @@ fn Rows(shown: Memo<Vec<RunId>>) -> impl IntoView {
 
 #[component]
 fn RunRow(id: RunId) -> impl IntoView {
-    let live = Live::expect();
+    let live = expect_context::<Live>();
     let run = Memo::new(move |_| live.runs.with(|runs| runs.get(id).cloned()));
     let took = move |run: &RunSummary| match run.ended_at {
         Some(end) => words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX)),

@@ -41,7 +41,7 @@ const SCOPES: [(GrantScope, &str); 2] =
 /// no arguments. A person who decides for somebody else can only approve this call.
 #[component]
 pub fn Remember(shown: ShownAction) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let grantable = Memo::new(move |_| {
         shown.pane.review.with(|review| review.grantable.contains(&shown.id()) && session.decides_for(review).is_none())
     });

@@ -25,7 +25,7 @@ use crate::state::{earlier, record};
 /// The card of an item, with tabs to read it, edit it, and compare its versions.
 #[component]
 pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
-    let session = Session::expect();
+    let session = expect_context::<Session>();
     let key = StoredValue::new(item.key.clone());
     let item = StoredValue::new(item);
     let content_type = item.with_value(|item| item.content_type);

@@ -83,7 +83,7 @@ pub fn use_checks(text: Signal<String>, denied: Memo<Option<&'static str>>) -> C
         });
     });
     let checks = Checks { checked, error, checking, turn, again };
-    Live::expect().on_return(move || checks.retry());
+    expect_context::<Live>().on_return(move || checks.retry());
     checks
 }
 

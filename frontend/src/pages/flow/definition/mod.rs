@@ -29,10 +29,10 @@ pub fn Definition(
     saved: Callback<FlowVersion>,
 ) -> impl IntoView {
     let api = use_api();
-    let session = Session::expect();
-    let notices = Notifier::expect();
+    let session = expect_context::<Session>();
+    let notices = expect_context::<Notifier>();
     let navigate = use_navigate();
-    let workspace = Workspace::expect();
+    let workspace = expect_context::<Workspace>();
     let newest = Memo::new(move |_| flow.with(|flow| flow.newest));
     let fresh = Memo::new(move |_| flow.with(|flow| flow.shown.is_none()));
     let old = Memo::new(move |_| flow.with(Known::version).filter(|version| *version < newest.get()));
