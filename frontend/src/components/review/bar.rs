@@ -10,7 +10,6 @@ use super::option_form::OptionForm;
 use super::pane::Pane;
 use super::progress::Progress;
 use super::standing::{ClaimedByOther, PausedSince, Votes, Why};
-use crate::client::{Live, Session};
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::listeners::while_shown;
@@ -65,7 +64,6 @@ pub fn General(pane: Pane) -> impl IntoView {
 /// The buttons, and the effect of the one under the pointer.
 #[component]
 fn Acts(pane: Pane) -> impl IntoView {
-    let session = expect_context::<Session>();
     let all = Memo::new(move |_| acts(pane));
     let about = RwSignal::new(None::<Intent>);
     let changed = Memo::new(move |_| pane.has_changed());
@@ -80,18 +78,17 @@ fn Acts(pane: Pane) -> impl IntoView {
             _ => false,
         }
     };
-    let live = expect_context::<Live>();
     let what = move || {
         all.with(|all| {
             let act = about.get().and_then(|about| all.iter().find(|act| act.intent == about)).or_else(|| all.first());
             let does = act.map(|act| act.barred.clone().unwrap_or_else(|| act.does.clone())).unwrap_or_default();
             let lost = if loses_edit() { " Your edit will be discarded." } else { "" };
-            let whose = pane.review.with(|review| session.decides_for(review));
+            let whose = pane.review.with(|review| pane.session.decides_for(review));
             let whose = whose.map(|owner| format!("On behalf of {owner}. ")).unwrap_or_default();
             let then = match act {
                 Some(act) if act.barred.is_some() => String::new(),
                 Some(act) if act.opens => " Opens its form; nothing is sent yet.".to_owned(),
-                _ => pane.review.with(|review| time_to_undo(review, live.now.get())),
+                _ => pane.review.with(|review| time_to_undo(review, pane.live.now.get())),
             };
             format!("{whose}{}{lost}{then}", sentence_end(&does)).trim_start().to_owned()
         })

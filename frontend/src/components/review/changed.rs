@@ -8,7 +8,6 @@ use shared::review::Review;
 use shared::run::Report;
 
 use super::pane::Pane;
-use crate::client::Session;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::state::drafts::Draft;
@@ -31,9 +30,8 @@ pub fn find_round(pane: Pane, report: Memo<Option<Report>>) {
 /// The correction that was asked for in the previous round.
 #[component]
 pub fn LastRound(pane: Pane) -> impl IntoView {
-    let session = expect_context::<Session>();
     move || {
-        let me = session.username();
+        let me = pane.session.username();
         let (who, text) = pane.round.with(|round| earlier::asked(round.as_deref()?, me.as_deref()))?;
         Some(view! {
             <div class="banner">
@@ -48,9 +46,8 @@ pub fn LastRound(pane: Pane) -> impl IntoView {
 #[component]
 pub fn Changed(pane: Pane) -> impl IntoView {
     let changed = Memo::new(move |_| pane.review.with(|review| review.is_pending()) && pane.has_changed());
-    let session = expect_context::<Session>();
     let what = Memo::new(move |_| {
-        let me = session.username();
+        let me = pane.session.username();
         pane.review.with(|now| pane.before.with(|before| changes::between(before.as_deref(), now, me.as_deref())))
     });
     // The sentences are enough if the cards cannot show the difference.

@@ -8,7 +8,6 @@ use shared::review::Review;
 
 use super::acts::{Act, acts_of, sentence_end, time_to_undo};
 use super::pane::Pane;
-use crate::client::{Live, Session};
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::selecting::Selecting;
@@ -55,16 +54,15 @@ pub fn Choices(pane: Pane, selecting: Selecting, row: Memo<Option<InboxRow>>) ->
     };
     let search = use_location().search;
     let href = move || address::review(id, &search.get());
-    let (session, live) = (expect_context::<Session>(), expect_context::<Live>());
     let does = move || {
-        let whose = pane.review.with(|review| session.decides_for(review));
+        let whose = pane.review.with(|review| pane.session.decides_for(review));
         let whose = whose.map(|owner| format!("On behalf of {owner}. ")).unwrap_or_default();
         let does = match chosen.get() {
             _ if changed.get() => "Look at the change first.".to_owned(),
             Some(intent) => acts.with(|acts| {
                 let act = acts.iter().find(|(_, act)| act.intent == intent);
                 let does = act.map(|(_, act)| sentence_end(&act.does)).unwrap_or_default();
-                does + &pane.review.with(|review| time_to_undo(review, live.now.get()))
+                does + &pane.review.with(|review| time_to_undo(review, pane.live.now.get()))
             }),
             None => "Nothing is chosen.".to_owned(),
         };

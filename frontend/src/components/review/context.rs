@@ -5,7 +5,6 @@ use shared::author::Author;
 use shared::review::{Review, ReviewKind};
 
 use super::pane::Pane;
-use crate::client::{Live, Session};
 use crate::components::inert::inert;
 use crate::components::time::{Ago, full};
 use crate::state::words;
@@ -13,12 +12,11 @@ use crate::state::words;
 /// Who asks whom, with what consequences, and which alternatives there are.
 #[component]
 pub fn Context(pane: Pane) -> impl IntoView {
-    let (live, session) = (expect_context::<Live>(), expect_context::<Session>());
     let stakes = Memo::new(move |_| pane.review.with(|review| review.stakes.clone()));
     view! {
         <section>
             <h2 class="sub">"Requested by"</h2>
-            <p>{move || pane.review.with(|review| inert(&requester(review, session.username().as_deref())))}</p>
+            <p>{move || pane.review.with(|review| inert(&requester(review, pane.session.username().as_deref())))}</p>
         </section>
         <section>
             <h2 class="sub">"Who decides"</h2>
@@ -33,7 +31,7 @@ pub fn Context(pane: Pane) -> impl IntoView {
             }}
             {move || {
                 let asked = pane.review.with(|review| review.asked.clone())?;
-                let waiting = words::asked_too(&asked, live.now.get());
+                let waiting = words::asked_too(&asked, pane.live.now.get());
                 let until = asked.until.map(full);
                 Some(view! { <p class="advice" title=until>{inert(&waiting)}</p> })
             }}

@@ -62,20 +62,17 @@ impl Pane {
         let place = place.to_owned();
         // The last known value in the draft. A value that `write` does not take is ahead of it.
         let known = StoredValue::new(value.get_untracked());
-        Effect::new(move |previous: Option<()>| {
-            let value = value.get();
-            if previous.is_none() {
-                return;
-            }
+        let write = move |value: &Value, _: Option<&Value>, _: Option<()>| {
             let before = self.workspace.draft_now(self.id);
             let mut now = before.clone();
-            write(&mut now, value);
+            write(&mut now, value.clone());
             // Without this check, two tabs that take over each other's draft would write without end.
             if now != before {
                 known.set_value(read(&now));
                 self.workspace.write(&self.review.get_untracked(), |draft| *draft = now);
             }
-        });
+        };
+        Effect::watch(move || value.get(), write, false);
         self.workspace.on_taken_over(move || {
             let draft = self.workspace.draft_now(self.id);
             let texts = draft.unread.of(&place);
@@ -100,13 +97,13 @@ impl Pane {
         let place = StoredValue::new(place);
         let kept = move || place.with_value(|place| self.workspace.draft_now(self.id).unread.of(place));
         let unread = RwSignal::new(kept());
-        Effect::new(move |previous: Option<()>| {
-            let now = unread.get();
-            if previous.is_some() && now != kept() {
-                let write = |draft: &mut Draft| place.with_value(|place| draft.unread.set(place, now));
+        let write = move |now: &Unread, _: Option<&Unread>, _: Option<()>| {
+            if *now != kept() {
+                let write = |draft: &mut Draft| place.with_value(|place| draft.unread.set(place, now.clone()));
                 self.workspace.write(&self.review.get_untracked(), write);
             }
-        });
+        };
+        Effect::watch(move || unread.get(), write, false);
         unread
     }
 }

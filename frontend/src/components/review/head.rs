@@ -10,13 +10,11 @@ use shared::review::Review;
 use super::more::More;
 use super::pane::Pane;
 use super::stakes::at_stake;
-use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
 use crate::components::button::Button;
 use crate::components::commands::{Command, Commands};
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
-use crate::components::notice::Notifier;
 use crate::components::time;
 use crate::state::palette::Section;
 use crate::state::{effects, words};
@@ -34,7 +32,6 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     });
     let title = Memo::new(move |_| pane.review.with(|review| review.title.clone()));
     let heading = arrival::heading::<html::H1>();
-    let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
     view! {
         <div class="head">
             // With the keyboard, this skips everything above and beside the decision.
@@ -62,21 +59,24 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
             </div>
             <h1 node_ref=heading tabindex="-1" dir="auto">{move || inert(&title.get())}</h1>
             <div class="facts">
-                {move || {
-                    facts
-                        .get()
-                        .into_iter()
-                        .map(|(class, text)| view! { <span class=class>{inert(&text)}</span> })
-                        .collect_view()
-                }}
-                <Due pane=pane />
+                <Facts pane=pane />
             </div>
         </div>
     }
 }
 
+/// What is at stake, the round, the cost so far, and the remaining time.
+#[component]
+pub fn Facts(pane: Pane) -> impl IntoView {
+    let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
+    view! {
+        {move || facts.get().into_iter().map(|(class, text)| view! { <span class=class>{inert(&text)}</span> }).collect_view()}
+        <Due pane=pane />
+    }
+}
+
 /// What is at stake, the round and the cost so far, as CSS classes and texts of tags.
-pub fn facts(review: &Review) -> Vec<(&'static str, String)> {
+fn facts(review: &Review) -> Vec<(&'static str, String)> {
     let mut facts = at_stake(&review.stakes, words::category(review));
     facts.extend(words::round(review).map(|round| ("tag", round)));
     facts.extend(review.escalated.iter().map(|role| ("tag warn", format!("escalated to {role}"))));
@@ -96,8 +96,7 @@ pub fn facts(review: &Review) -> Vec<(&'static str, String)> {
 
 /// The time until the deadline on the server's clock, and what happens then.
 #[component]
-pub fn Due(pane: Pane) -> impl IntoView {
-    let live = expect_context::<Live>();
+fn Due(pane: Pane) -> impl IntoView {
     let times = Memo::new(move |_| {
         pane.review.with(|review| {
             let expires = review.expires_at.filter(|_| review.is_pending())?;
@@ -111,12 +110,12 @@ pub fn Due(pane: Pane) -> impl IntoView {
                 .map(|(created, expires, then)| {
                     let part = move || {
                         let all = (expires.0 - created.0).max(1);
-                        let left = (expires.0 - live.now.get().0).clamp(0, all);
+                        let left = (expires.0 - pane.live.now.get().0).clamp(0, all);
                         left / (all / 100).max(1)
                     };
-                    let soon = move || expires < live.now.get().after(SOON);
+                    let soon = move || expires < pane.live.now.get().after(SOON);
                     let then = then.map(|then| format!(", then {then}")).unwrap_or_default();
-                    let text = move || match words::left(live.now.get(), expires) {
+                    let text = move || match words::left(pane.live.now.get(), expires) {
                         Some(left) => format!("{left} left{then}"),
                         None => "The time is up".to_owned(),
                     };
@@ -134,15 +133,11 @@ pub fn Due(pane: Pane) -> impl IntoView {
 /// The person who has claimed the review, and a button to claim or release it.
 #[component]
 fn Claim(pane: Pane) -> impl IntoView {
-    let live = expect_context::<Live>();
-    let session = expect_context::<Session>();
-    let api = use_api();
-    let notifier = expect_context::<Notifier>();
     let act = Action::new_local(move |&take: &bool| async move {
-        let answer = if take { api.claim(pane.id).await } else { api.release(pane.id).await };
+        let answer = if take { pane.api.claim(pane.id).await } else { pane.api.release(pane.id).await };
         match answer {
-            Ok(decided) => live.inbox.update(|inbox| inbox.put(decided.review, live.server_now())),
-            Err(problem) => notifier.bad(problem.to_string()),
+            Ok(decided) => pane.live.inbox.update(|inbox| inbox.put(decided.review, pane.live.server_now())),
+            Err(problem) => pane.notifier.bad(problem.to_string()),
         }
     });
     let busy = act.pending();
@@ -150,11 +145,11 @@ fn Claim(pane: Pane) -> impl IntoView {
         act.dispatch_local(take);
     };
     let claim = Memo::new(move |_| {
-        pane.review.with(|review| review.claimed_by.clone()).filter(|claim| claim.until > live.now.get())
+        pane.review.with(|review| review.claimed_by.clone()).filter(|claim| claim.until > pane.live.now.get())
     });
     let may = Memo::new(move |_| pane.review.with(|review| review.is_pending()) && pane.access.get().is_allowed());
     let shown = Memo::new(move |_| (claim.get(), may.get()));
-    let is_mine = move |by: &str| session.username().as_deref() == Some(by);
+    let is_mine = move |by: &str| pane.session.username().as_deref() == Some(by);
     expect_context::<Commands>().offer(Section::Review, move || {
         let command = match shown.get_untracked() {
             _ if busy.get_untracked() => None,
@@ -170,7 +165,7 @@ fn Claim(pane: Pane) -> impl IntoView {
                 (Some(claim), may) => {
                     let mine = is_mine(&claim.by);
                     let until = format!(" until {}", time::clock(claim.until));
-                    let by = words::authors(&[Author::from(&claim)], session.username().as_deref());
+                    let by = words::authors(&[Author::from(&claim)], pane.session.username().as_deref());
                     let text = format!("Claimed by {by}");
                     let whole = format!("{text}{until}");
                     view! {

@@ -2,13 +2,12 @@
 
 use leptos::prelude::*;
 use shared::access::Act;
-use shared::api::{Decided, Reason};
+use shared::api::Reason;
 use shared::deputy::Delegate;
-use shared::error::Problem;
 
 use super::pane::Pane;
 use super::reassign::ReassignDialog;
-use crate::client::{Live, Session, use_api, use_post};
+use crate::client::use_post;
 use crate::components::button::Button;
 use crate::components::commands::{Command, Commands};
 use crate::components::dialog::Dialog;
@@ -22,9 +21,6 @@ use crate::state::{effects, words};
 /// The buttons, the dialog in which one delegates or withdraws the review, and the one in which one reassigns it.
 #[component]
 pub fn More(pane: Pane) -> impl IntoView {
-    let api = use_api();
-    let live = expect_context::<Live>();
-    let session = expect_context::<Session>();
     let open = RwSignal::new(false);
     // Whether the dialog delegates the review; otherwise it withdraws it.
     let hands = RwSignal::new(true);
@@ -32,8 +28,8 @@ pub fn More(pane: Pane) -> impl IntoView {
     let problem = RwSignal::new(None::<String>);
     let pending = move || pane.review.with(|review| review.is_pending());
     let hand = Memo::new(move |_| pending() && pane.access.get().is_allowed());
-    let withdraw = Memo::new(move |_| pending() && pane.review.with(|review| session.may(Act::Withdraw(review))));
-    let reassign = Memo::new(move |_| pending() && pane.review.with(|review| session.may(Act::Reassign(review))));
+    let withdraw = Memo::new(move |_| pending() && pane.review.with(|review| pane.session.may(Act::Withdraw(review))));
+    let reassign = Memo::new(move |_| pending() && pane.review.with(|review| pane.session.may(Act::Reassign(review))));
     let form = move |hand: bool| if hand { Form::Delegation(pane.id) } else { Form::Withdrawal(pane.id) };
     let kept = move |hand: bool| {
         let kept = pane.workspace.form(&form(hand));
@@ -58,7 +54,7 @@ pub fn More(pane: Pane) -> impl IntoView {
             if !asked {
                 return Vec::new();
             }
-            match api.reviewers(Some(pane.id)).await {
+            match pane.api.reviewers(Some(pane.id)).await {
                 Ok(page) => page.items.iter().map(|user| (user.username.to_string(), words::user(user))).collect(),
                 Err(refused) => {
                     problem.set(Some(refused.to_string()));
@@ -73,24 +69,12 @@ pub fn More(pane: Pane) -> impl IntoView {
         let is_shown = |names: &Option<Vec<(String, String)>>| names.iter().flatten().any(|(name, _)| *name == chosen);
         names.with_untracked(is_shown).then_some(chosen)
     };
-    let ended = move |hand: bool, answer: Result<Decided, Problem>| match answer {
-        Ok(decided) => {
-            pane.workspace.write_form(&form(hand), None, false);
-            open.set(false);
-            live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
-            Ok(())
-        }
-        Err(refused) => {
-            problem.set(Some(refused.to_string()));
-            Err(refused)
-        }
-    };
     let (delegate, delegating) = use_post(format!("delegation of {}", pane.id), move |to: Delegate, key| async move {
-        ended(true, api.delegate(pane.id, &to, Some(&key)).await)
+        pane.take_answer(pane.api.delegate(pane.id, &to, Some(&key)).await, &form(true), open, problem)
     });
     let (withdrawal, withdrawing) =
         use_post(format!("withdrawal of {}", pane.id), move |reason: Reason, key| async move {
-            ended(false, api.withdraw(pane.id, &reason, Some(&key)).await)
+            pane.take_answer(pane.api.withdraw(pane.id, &reason, Some(&key)).await, &form(false), open, problem)
         });
     let busy = Signal::derive(move || delegating.get() || withdrawing.get());
     let send = move || {

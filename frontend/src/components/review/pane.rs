@@ -6,18 +6,19 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::access::{Access, Act};
+use shared::api::Decided;
 use shared::decision::Verdict;
-use shared::error::Mistake;
+use shared::error::{Mistake, Problem};
 use shared::id::ReviewId;
 use shared::review::{Review, ReviewOption};
 
-use crate::client::{Api, Session, Workspace, use_api};
+use crate::client::{Api, Live, Session, Workspace, use_api};
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::notice::Notifier;
 use crate::components::schema_form::next_key;
 use crate::state::changes;
-use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
+use crate::state::drafts::{Draft, Form};
 use crate::state::guardrail_notes::Answered;
 use crate::state::inbox::InboxRow;
 use crate::state::option_fields::{self, PLACE};
@@ -66,6 +67,8 @@ pub struct Pane {
     /// Drafts and decisions on their way.
     pub workspace: Workspace,
     pub api: Api,
+    pub live: Live,
+    pub session: Session,
     pub notifier: Notifier,
     /// Whether the content is only shown, and decided elsewhere on the page.
     only_shown: bool,
@@ -108,6 +111,8 @@ impl Pane {
             checked: RwSignal::new(None),
             workspace,
             api: use_api(),
+            live: expect_context::<Live>(),
+            session,
             notifier: expect_context::<Notifier>(),
             only_shown,
         };
@@ -140,14 +145,13 @@ impl Pane {
 
     /// Keeps the content before a change, so that the difference can be shown.
     fn keep_what_was_seen(self) {
-        let session = expect_context::<Session>();
         Effect::new(move |previous: Option<Arc<Review>>| {
             let now = self.review.get();
             // After several changes, the content before the first of them stays.
             let known = |previous: &Arc<Review>| previous.revision == self.known.get_untracked();
             if let Some(previous) = previous.filter(known).filter(|previous| previous.revision < now.revision) {
                 // The person knows what they have changed by deciding.
-                if changes::is_own(&previous, &now, session.username().as_deref()) {
+                if changes::is_own(&previous, &now, self.session.username().as_deref()) {
                     self.known.set(now.revision);
                     self.workspace.see(&now);
                 } else {
@@ -273,6 +277,22 @@ impl Pane {
                 focus_on(MISTAKE);
             }
         }
+    }
+
+    /// Takes over the answer to what a dialog has sent: forgets what was typed in its form and closes it, or sets why it
+    /// was refused.
+    pub fn take_answer(
+        self,
+        answer: Result<Decided, Problem>,
+        form: &Form,
+        open: RwSignal<bool>,
+        problem: RwSignal<Option<String>>,
+    ) -> Result<(), Problem> {
+        let decided = answer.inspect_err(|refused| problem.set(Some(refused.to_string())))?;
+        self.workspace.write_form(form, None, false);
+        open.set(false);
+        self.live.inbox.update(|inbox| inbox.put(decided.review, self.live.server_now()));
+        Ok(())
     }
 
     /// Prevents every decision while `flaw` returns a mistake of a form.

@@ -10,7 +10,6 @@ use shared::run::{RunStatus, RunSummary};
 
 use super::pane::Pane;
 use super::sent::ReadIt;
-use crate::client::{Live, Session, use_api};
 use crate::components::copy::CopyButton;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code};
@@ -67,7 +66,6 @@ pub fn Progress(pane: Pane) -> impl IntoView {
 
 #[component]
 fn Held(pane: Pane, until: i64) -> impl IntoView {
-    let live = expect_context::<Live>();
     let (says, quotes) = pane
         .workspace
         .outbox
@@ -79,7 +77,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
         .unzip();
     let quotes = quotes.flatten().map(|quotes| view! { " "<span class="quotes">{inert(&quotes)}</span> });
     // The remaining seconds, rounded up. The bar is animated by the style sheet.
-    let left = move || (until - live.server_now().0.max(live.now.get().0)).clamp(0, UNDO);
+    let left = move || (until - pane.live.server_now().0.max(pane.live.now.get().0)).clamp(0, UNDO);
     let seconds = move || (left() + 999_999) / 1_000_000;
     let style = format!("animation-duration: {}ms", untrack(left) / 1000);
     view! {
@@ -126,9 +124,8 @@ fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
 /// Who resolved the review, how and when.
 #[component]
 fn Resolution(pane: Pane) -> impl IntoView {
-    let session = expect_context::<Session>();
     move || {
-        let me = session.username();
+        let me = pane.session.username();
         pane.review.with(|review| {
             review.resolution.as_ref().map(|resolution| {
                 let text = outcomes::resolution_first(review, resolution, me.as_deref(), Quotes::Beginning);
@@ -143,14 +140,12 @@ fn Resolution(pane: Pane) -> impl IntoView {
 /// What the run has done since the decision.
 #[component]
 fn RunState(pane: Pane) -> impl IntoView {
-    let live = expect_context::<Live>();
-    let api = use_api();
     // The socket reports later changes; the current state is loaded once.
     if let Some(id) = pane.review.with_untracked(|review| review.run_id) {
-        live.keep_run(id);
+        pane.live.keep_run(id);
         leptos::task::spawn_local(async move {
-            if let Ok(run) = api.run(id).await {
-                live.runs.update(|runs| runs.put_followed(run.summary));
+            if let Ok(run) = pane.api.run(id).await {
+                pane.live.runs.update(|runs| runs.put_followed(run.summary));
             }
         });
     }
@@ -159,7 +154,7 @@ fn RunState(pane: Pane) -> impl IntoView {
     move || {
         let run = run.get()?;
         // The run's next review, if this person may see it.
-        let next = live.inbox.with(|inbox| inbox.asked_by(run.id));
+        let next = pane.live.inbox.with(|inbox| inbox.asked_by(run.id));
         let next =
             next.map(|id| view! { " "<a href=move || address::review(id, &search.get())>"Open the next review"</a> });
         Some(view! { <span class="since">{inert_code(&run_words(&run))}{next}</span> })
@@ -168,11 +163,10 @@ fn RunState(pane: Pane) -> impl IntoView {
 
 /// The run, once its summary is from after the decision.
 fn run_since(pane: Pane) -> Memo<Option<RunSummary>> {
-    let live = expect_context::<Live>();
     Memo::new(move |_| {
         let (id, at) =
             pane.review.with(|review| (review.run_id, review.resolution.as_ref().map(|resolution| resolution.at)));
-        let run = live.runs.with(|runs| runs.get(id?).cloned())?;
+        let run = pane.live.runs.with(|runs| runs.get(id?).cloned())?;
         at.is_none_or(|at| run.updated_at >= at).then_some(run)
     })
 }
@@ -270,10 +264,9 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
 /// A review that was resolved, but not by a decision known to be accepted from here.
 #[component]
 fn Over(pane: Pane) -> impl IntoView {
-    let session = expect_context::<Session>();
     // If the answer was lost, the review may have been resolved by this person's decision.
     let is_mine = Memo::new(move |_| {
-        let me = session.username();
+        let me = pane.session.username();
         pane.review.with(|review| {
             let by = review.resolution.iter().flat_map(|resolution| &resolution.by);
             by.into_iter().any(|by| me.as_deref() == Some(by.as_str()))

@@ -5,7 +5,7 @@ use shared::JsonMap;
 use shared::reassignment::{Assignee, Reassign};
 
 use super::pane::Pane;
-use crate::client::{Live, Session, use_api, use_post};
+use crate::client::use_post;
 use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::inert::{inert_code, named};
@@ -16,9 +16,6 @@ use crate::state::reassignment::{Choices, of_value, value};
 /// The dialog, which is open while `pane.reassigning` is true.
 #[component]
 pub fn ReassignDialog(pane: Pane) -> impl IntoView {
-    let api = use_api();
-    let live = expect_context::<Live>();
-    let session = expect_context::<Session>();
     let open = pane.reassigning;
     let form = move || Form::Reassignment(pane.id);
     let (from, to, reason) = (RwSignal::new(String::new()), RwSignal::new(String::new()), RwSignal::new(String::new()));
@@ -47,7 +44,7 @@ pub fn ReassignDialog(pane: Pane) -> impl IntoView {
             if !asked {
                 return Vec::new();
             }
-            match api.users().await {
+            match pane.api.users().await {
                 Ok(page) => page.items,
                 Err(refused) => {
                     problem.set(Some(refused.to_string()));
@@ -57,7 +54,7 @@ pub fn ReassignDialog(pane: Pane) -> impl IntoView {
         }
     });
     let choices = Memo::new(move |_| {
-        let (Some(me), Some(users)) = (session.principal().map(|me| me.username), users.get()) else {
+        let (Some(me), Some(users)) = (pane.session.principal().map(|me| me.username), users.get()) else {
             return Choices::default();
         };
         pane.review.with(|review| Choices::of(review, &users, &me))
@@ -65,20 +62,7 @@ pub fn ReassignDialog(pane: Pane) -> impl IntoView {
     let named_now = Memo::new(move |_| pane.review.with(|review| Assignee::named_in(&review.reviewers)));
     let (reassign, busy) = use_post(format!("reassignment of {}", pane.id), move |request: Reassign, key| {
         problem.set(None);
-        async move {
-            match api.reassign(pane.id, &request, Some(&key)).await {
-                Ok(decided) => {
-                    pane.workspace.write_form(&form(), None, false);
-                    open.set(false);
-                    live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
-                    Ok(())
-                }
-                Err(refused) => {
-                    problem.set(Some(refused.to_string()));
-                    Err(refused)
-                }
-            }
-        }
+        async move { pane.take_answer(pane.api.reassign(pane.id, &request, Some(&key)).await, &form(), open, problem) }
     });
     let send = move || {
         // A kept choice counts only once the menu shows it.

@@ -15,13 +15,13 @@ use super::changed::{Changed, LastRound, find_round};
 use super::choices::{Choices, draft_of};
 use super::content::Content;
 use super::context::{CommentList, Context};
-use super::head::{Due, facts};
+use super::head::Facts;
 use super::load::OpenedReview;
 use super::pane::Pane;
 use super::progress::Progress;
 use super::sent::SentWithIt;
 use super::standing::{ClaimedByOther, PausedSince, Votes, Why};
-use crate::client::{Live, Workspace, use_api};
+use crate::client::{Live, Workspace};
 use crate::components::arrival;
 use crate::components::autosize::grow_once_shown;
 use crate::components::button::Button;
@@ -291,7 +291,6 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, selecting: Selecting,
         // It fails only if the page is gone, too.
         let _ = panes.try_update_value(|panes| panes.remove(&id));
     });
-    let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
     let from = Memo::new(move |_| pane.review.with(|review| words::origin(review)));
     let commented = Memo::new(move |_| pane.review.with(|review| !review.comments.is_empty()));
     let can_decide =
@@ -300,8 +299,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<InboxRow>>, selecting: Selecting,
     view! {
         <div class="facts">
             <span class="cut">{move || inert(&from.get())}</span>
-            {move || facts.get().into_iter().map(|(class, text)| view! { <span class=class>{inert(&text)}</span> }).collect_view()}
-            <Due pane=pane />
+            <Facts pane=pane />
         </div>
         <Changed pane=pane />
         <LastRound pane=pane />
@@ -331,7 +329,6 @@ fn load_round(pane: Pane) {
     let is_later = |review: &Review| review.visit.is_some_and(|visit| visit > 1);
     let run = pane.review.with_untracked(|review| review.run_id.filter(|_| is_later(review)));
     let Some(run) = run else { return };
-    let api = use_api();
-    let loaded = LocalResource::new(move || async move { api.report(run).await.ok() });
+    let loaded = LocalResource::new(move || async move { pane.api.report(run).await.ok() });
     find_round(pane, Memo::new(move |_| loaded.get().flatten()));
 }

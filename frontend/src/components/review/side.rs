@@ -12,11 +12,10 @@ use super::changed::find_round;
 use super::context::{CommentList, Context};
 use super::pane::Pane;
 use super::took::Took;
-use crate::client::{Live, Session, use_api, use_post};
+use crate::client::use_post;
 use crate::components::button::Button;
 use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
-use crate::components::notice::Notifier;
 use crate::components::throttle::throttled;
 use crate::components::time::Ago;
 use crate::state::outcomes::{self, Quotes};
@@ -33,15 +32,13 @@ const PAUSE_MS: u32 = 1000;
 /// The column beside the content.
 #[component]
 pub fn Side(pane: Pane) -> impl IntoView {
-    let api = use_api();
     let run_id = pane.review.with_untracked(|review| review.run_id);
-    let live = expect_context::<Live>();
     if let Some(run) = run_id {
-        live.keep_run(run);
+        pane.live.keep_run(run);
     }
     // Reloads when the review's revision or status, or the run, changes.
     let point = Memo::new(move |_| {
-        let run = run_id.and_then(|id| live.runs.with(|runs| runs.get(id).map(|run| run.revision)));
+        let run = run_id.and_then(|id| pane.live.runs.with(|runs| runs.get(id).map(|run| run.revision)));
         (pane.review.with(|review| (review.revision, review.status)), run)
     });
     // While the run works, it changes many times a second.
@@ -50,11 +47,11 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let loaded = LocalResource::new(move || {
         point.track();
         async move {
-            let (run, report) = futures::join!(api.run(run_id?), api.report(run_id?));
+            let (run, report) = futures::join!(pane.api.run(run_id?), pane.api.report(run_id?));
             Some((run.ok(), report.ok()))
         }
     });
-    live.on_return(move || {
+    pane.live.on_return(move || {
         let failed = |(run, report): &(Option<Run>, Option<Report>)| run.is_none() || report.is_none();
         if loaded.with_untracked(|loaded| loaded.as_ref().and_then(Option::as_ref).is_some_and(failed)) {
             loaded.refetch();
@@ -73,7 +70,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
         let version = version.get();
         async move {
             let (flow, version) = version?;
-            api.flow(&flow, Some(version)).await.ok()?.graph
+            pane.api.flow(&flow, Some(version)).await.ok()?.graph
         }
     });
     let graph = Memo::new(move |_| flow.get().flatten());
@@ -150,9 +147,8 @@ fn with(what: String, visit: &[String]) -> String {
 
 #[component]
 fn Earlier(pane: Pane, report: Memo<Option<Report>>) -> impl IntoView {
-    let session = expect_context::<Session>();
     move || {
-        let me = session.username();
+        let me = pane.session.username();
         let review = pane.review.get();
         let mut all = report
             .with(|report| report.as_ref().map(|report| past(&review, report, me.as_deref())))
@@ -190,16 +186,13 @@ fn Earlier(pane: Pane, report: Memo<Option<Report>>) -> impl IntoView {
 
 #[component]
 fn Comments(pane: Pane) -> impl IntoView {
-    let (api, session) = (use_api(), expect_context::<Session>());
-    let live = expect_context::<Live>();
-    let notifier = expect_context::<Notifier>();
     // In the draft, since a session may end before the comment is sent.
     let text = Memo::new(move |_| pane.with_draft(|draft| draft.comment.clone()));
     let write = move |text: String| pane.workspace.write(&pane.review.get_untracked(), |draft| draft.comment = text);
     let (send, busy) = use_post(format!("comment on {}", pane.id), move |comment: NewComment, key| {
         let review = pane.review.get_untracked();
         async move {
-            match api.comment(pane.id, &comment, Some(&key)).await {
+            match pane.api.comment(pane.id, &comment, Some(&key)).await {
                 Ok(decided) => {
                     // Text typed meanwhile is another comment.
                     pane.workspace.write(&review, |draft| {
@@ -207,18 +200,19 @@ fn Comments(pane: Pane) -> impl IntoView {
                             draft.comment.clear();
                         }
                     });
-                    live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
+                    pane.live.inbox.update(|inbox| inbox.put(decided.review, pane.live.server_now()));
                     Ok(())
                 }
                 Err(problem) => {
-                    notifier.bad(problem.to_string());
+                    pane.notifier.bad(problem.to_string());
                     Err(problem)
                 }
             }
         }
     });
     let commented = Memo::new(move |_| pane.review.with(|review| !review.comments.is_empty()));
-    let may = Memo::new(move |_| pane.review.with(|review| review.is_pending() && session.may(Act::Comment(review))));
+    let may =
+        Memo::new(move |_| pane.review.with(|review| review.is_pending() && pane.session.may(Act::Comment(review))));
     let nothing = Signal::derive(move || busy.get() || text.with(|text| text.trim().is_empty()));
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();

@@ -5,7 +5,6 @@ use shared::access::{Access, Act};
 use shared::author::Author;
 
 use super::pane::Pane;
-use crate::client::{Live, Session};
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::time;
@@ -15,11 +14,10 @@ use crate::state::{votes, words};
 /// The state of the votes, and problems with them, for which admins are offered a remedy.
 #[component]
 pub fn Votes(pane: Pane) -> impl IntoView {
-    let session = expect_context::<Session>();
     move || {
-        let (alarm, text) = pane.review.with(|review| votes::standing(review, session.username().as_deref()))?;
+        let (alarm, text) = pane.review.with(|review| votes::standing(review, pane.session.username().as_deref()))?;
         let class = if alarm { "banner stop" } else { "banner" };
-        let may = alarm && pane.is_alone() && pane.review.with(|review| session.may(Act::Reassign(review)));
+        let may = alarm && pane.is_alone() && pane.review.with(|review| pane.session.may(Act::Reassign(review)));
         let reassign = may.then(|| {
             view! { <button type="button" class="b sm" on:click=move |_| pane.reassigning.set(true)>"Reassign"</button> }
         });
@@ -34,11 +32,9 @@ pub fn Votes(pane: Pane) -> impl IntoView {
 /// Says that another person has claimed the review.
 #[component]
 pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
-    let session = expect_context::<Session>();
-    let live = expect_context::<Live>();
     let claim = Memo::new(move |_| {
-        let me = session.username();
-        let now = live.now.get();
+        let me = pane.session.username();
+        let now = pane.live.now.get();
         pane.review.with(|review| {
             let claim = review.claimed_by.as_ref()?;
             (claim.until > now && me.as_deref() != Some(claim.by.as_str())).then(|| claim.clone())
@@ -56,11 +52,10 @@ pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
 /// Says who paused the review, and what that means; also confirms the pause to that person.
 #[component]
 pub fn PausedSince(pane: Pane) -> impl IntoView {
-    let session = expect_context::<Session>();
     let paused = Memo::new(move |_| pane.review.with(|review| review.paused.clone().filter(|_| review.is_pending())));
     let says = move || {
         let paused = paused.get()?;
-        let who = words::person(&paused.by, session.username().as_deref());
+        let who = words::person(&paused.by, pane.session.username().as_deref());
         let text = format!(
             "Paused by {who} since {}. The deadline is suspended, and nothing continues until somebody decides.",
             time::day(paused.at)
@@ -73,10 +68,9 @@ pub fn PausedSince(pane: Pane) -> impl IntoView {
 /// Says why this person cannot decide.
 #[component]
 pub fn Why(pane: Pane) -> impl IntoView {
-    let session = expect_context::<Session>();
     move || {
         let Access::Denied(reason) = pane.access.get() else { return None };
-        let me = session.username();
+        let me = pane.session.username();
         let reason = pane.review.with(|review| {
             let me = me.as_deref()?;
             let rule = &review.reviewers;

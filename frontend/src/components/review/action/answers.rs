@@ -5,7 +5,6 @@ use shared::definition::{ActionKind, AlternativeChoice};
 use shared::grant::GrantScope;
 
 use super::shown::ShownAction;
-use crate::client::Session;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::listeners::while_shown;
 use crate::state::drafts::Chosen;
@@ -41,9 +40,9 @@ const SCOPES: [(GrantScope, &str); 2] =
 /// no arguments. A person who decides for somebody else can only approve this call.
 #[component]
 pub fn Remember(shown: ShownAction) -> impl IntoView {
-    let session = expect_context::<Session>();
+    let pane = shown.pane;
     let grantable = Memo::new(move |_| {
-        shown.pane.review.with(|review| review.grantable.contains(&shown.id()) && session.decides_for(review).is_none())
+        pane.review.with(|review| review.grantable.contains(&shown.id()) && pane.session.decides_for(review).is_none())
     });
     let choose = move |event| {
         let scope =

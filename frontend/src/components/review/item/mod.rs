@@ -13,7 +13,6 @@ use self::tabs::{ItemStates, ItemTab, OpenTab, TabButton, use_tab, walk};
 use super::guardrails::GuardrailNotes;
 use super::pane::Pane;
 use super::value::ValueView;
-use crate::client::Session;
 use crate::components::diff::Diff;
 use crate::components::inert::{inert, inert_code};
 use crate::components::listeners::while_shown;
@@ -25,7 +24,6 @@ use crate::state::{earlier, record};
 /// The card of an item, with tabs to read it, edit it, and compare its versions.
 #[component]
 pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
-    let session = expect_context::<Session>();
     let key = StoredValue::new(item.key.clone());
     let item = StoredValue::new(item);
     let content_type = item.with_value(|item| item.content_type);
@@ -87,7 +85,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                         tab
                         panel=panel.clone()
                         own=ItemTab::Since
-                        label=Signal::derive(move || before.with(|before| before.as_ref().map(|(since, _)| since.label(session.username().as_deref()))).unwrap_or_default())
+                        label=Signal::derive(move || before.with(|before| before.as_ref().map(|(since, _)| since.label(pane.session.username().as_deref()))).unwrap_or_default())
                         shown=Signal::derive(move || before.with(Option::is_some))
                     />
                 </div>
