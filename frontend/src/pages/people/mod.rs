@@ -9,7 +9,6 @@ mod notifications;
 mod roles;
 mod rows;
 mod security;
-mod slack_member;
 mod this_browser;
 mod token_form;
 mod token_table;
@@ -32,6 +31,7 @@ use self::tokens::Tokens;
 use self::users::Users;
 use crate::client::Session;
 use crate::components::arrival;
+use crate::components::listeners::while_shown;
 use crate::state::verdict::is_at;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,14 +147,37 @@ fn Field(
     problem: RwSignal<Option<Problem>>,
     /// The JSON pointer of the field in a refusal.
     path: &'static str,
+    #[prop(optional)] placeholder: Option<&'static str>,
 ) -> impl IntoView {
     let wrong = mistake_at(problem, path);
     view! {
         <label class="field">
             <span class="label">{label}</span>
             {(!hint.is_empty()).then(|| view! { <span class="hint">{hint}</span> })}
-            <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" bind:value=value aria-invalid=move || wrong().is_some().to_string()/>
+            <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" placeholder=placeholder bind:value=value aria-invalid=move || wrong().is_some().to_string()/>
             <span class="mistake" aria-live="polite">{wrong}</span>
+        </label>
+    }
+}
+
+/// A check box with a name, and what it means.
+#[component]
+fn CheckBox(
+    #[prop(into)] label: String,
+    hint: &'static str,
+    /// Whether it is shown as a switch, which acts at once.
+    #[prop(optional)]
+    switch: bool,
+    #[prop(into)] on: Signal<bool>,
+    /// Called with whether it is ticked now.
+    #[prop(into)]
+    set: Callback<bool>,
+) -> impl IntoView {
+    view! {
+        <label class="role">
+            <input type="checkbox" role=switch.then_some("switch") prop:checked=on
+                on:change=while_shown(move |event| set.run(event_target_checked(&event)))/>
+            <span><b>{label}</b>{(!hint.is_empty()).then(|| view! { <span class="hint">{hint}</span> })}</span>
         </label>
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use leptos::prelude::*;
 use shared::access::{ADMIN, ASKER, DEVELOPER, REVIEWER};
 
+use super::CheckBox;
 use crate::components::glyph::Glyph;
 use crate::components::listeners::while_shown;
 
@@ -48,20 +49,6 @@ fn toggle(roles: RwSignal<BTreeSet<String>>, role: &str, on: bool) {
             roles.remove(role);
         }
     });
-}
-
-#[component]
-pub fn SystemRoles(roles: RwSignal<BTreeSet<String>>) -> impl IntoView {
-    let row = move |(role, allows): (&'static str, &'static str)| {
-        view! {
-            <label class="role">
-                <input type="checkbox" prop:checked=move || roles.with(|roles| roles.contains(role))
-                    on:change=while_shown(move |event| toggle(roles, role, event_target_checked(&event)))/>
-                <span><b>{role}</b><span class="hint">{allows}</span></span>
-            </label>
-        }
-    };
-    view! { <fieldset class="roles"><legend class="label">"System roles"</legend>{SYSTEM.map(row)}</fieldset> }
 }
 
 /// The organisation's own roles as tags, with a field to add more.
@@ -112,17 +99,12 @@ pub fn OwnRoles(
 
 /// Check boxes for a subset of the given roles.
 #[component]
-pub fn RoleSubset(offered: Vec<String>, roles: RwSignal<BTreeSet<String>>) -> impl IntoView {
+pub fn RoleSubset(legend: &'static str, offered: Vec<String>, roles: RwSignal<BTreeSet<String>>) -> impl IntoView {
     let row = move |role: String| {
-        let allows = SYSTEM.iter().find(|(name, _)| *name == role).map(|(_, allows)| *allows);
+        let hint = SYSTEM.iter().find(|(name, _)| *name == role).map_or("", |(_, allows)| *allows);
         let (is, name) = (role.clone(), role.clone());
-        view! {
-            <label class="role">
-                <input type="checkbox" prop:checked=move || roles.with(|roles| roles.contains(&is))
-                    on:change=while_shown(move |event| toggle(roles, &name, event_target_checked(&event)))/>
-                <span><b>{role}</b>{allows.map(|allows| view! { <span class="hint">{allows}</span> })}</span>
-            </label>
-        }
+        let on = Signal::derive(move || roles.with(|roles| roles.contains(&is)));
+        view! { <CheckBox label=role hint on set=move |on| toggle(roles, &name, on)/> }
     };
-    view! { <fieldset class="roles"><legend class="label">"Roles"</legend>{offered.into_iter().map(row).collect_view()}</fieldset> }
+    view! { <fieldset class="roles"><legend class="label">{legend}</legend>{offered.into_iter().map(row).collect_view()}</fieldset> }
 }

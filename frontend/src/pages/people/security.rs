@@ -6,12 +6,11 @@ use shared::error::Problem;
 use shared::id::SessionId;
 
 use super::rows::{row, table};
-use super::{Field, elsewhere};
+use super::{CheckBox, Field, elsewhere};
 use crate::client::{Session, use_api};
 use crate::components::button::Button;
 use crate::components::copy::CopyButton;
 use crate::components::dialog::Dialog;
-use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
 use crate::components::time::day;
@@ -95,10 +94,8 @@ fn PasswordForm() -> impl IntoView {
         <form class="narrow" on:submit=move |event| { event.prevent_default(); change.dispatch_local(()); } novalidate>
             <Field label="Current password" kind="password" complete="current-password" value=current problem path="/current"/>
             <Field label="New password" hint="At least 12 characters. Several words in a row work well." kind="password" complete="new-password" value=new problem path="/new"/>
-            <label class="role">
-                <input type="checkbox" prop:checked=end_tokens on:change=while_shown(move |event| end_tokens.set(event_target_checked(&event)))/>
-                <span><b>"End my tokens too"</b><span class="hint">"Programs that use them are refused until you give them new ones."</span></span>
-            </label>
+            <CheckBox label="End my tokens too" hint="Programs that use them are refused until you give them new ones."
+                on=end_tokens set=move |on| end_tokens.set(on)/>
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="actions"><Button class="b" off=change.pending()>"Change password"</Button></div>
         </form>

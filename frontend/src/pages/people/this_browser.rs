@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
+use super::CheckBox;
 use crate::client::{BrowserNotifications, Permission};
-use crate::components::listeners::while_shown;
 use crate::state::browser_notifications::NotificationChoice;
 
 #[component]
@@ -28,15 +28,13 @@ pub fn ThisBrowser() -> impl IntoView {
     let asks = switch_on.pending();
     // The permission may have been taken back in the browser's settings.
     let is_on = move || choice.with(|choice| choice.on) && notifications.permission.get() == Permission::Granted;
-    let flip = move |event| {
-        if event_target_checked(&event) {
+    let flip = move |on: bool| {
+        if on {
             switch_on.dispatch_local(());
         } else {
             choose(NotificationChoice { on: false, ..choice.get_untracked() });
         }
     };
-    let says_what =
-        move |event| choose(NotificationChoice { says_what: event_target_checked(&event), ..choice.get_untracked() });
     let can = Memo::new(move |_| matches!(notifications.permission.get(), Permission::Unasked | Permission::Granted));
     let barred = move || match notifications.permission.get() {
         Permission::Insecure => {
@@ -64,31 +62,21 @@ pub fn ThisBrowser() -> impl IntoView {
             <h2 id="this-browser">"This browser"</h2>
             <div class="card">
                 <Show when=move || can.get()>
-                    <label class="role">
-                        <input
-                            type="checkbox"
-                            role="switch"
-                            prop:checked=move || is_on() || asks.get()
-                            on:change=while_shown(flip)
-                        />
-                        <span>
-                            <b>"Notify me when a review waits for me, of comments where I take part, and when a run of mine fails"</b>
-                            <span class="hint">"While no tab of Countersign is in sight. A click opens the review or the run, and decides nothing."</span>
-                        </span>
-                    </label>
+                    <CheckBox
+                        switch=true
+                        label="Notify me when a review waits for me, of comments where I take part, and when a run of mine fails"
+                        hint="While no tab of Countersign is in sight. A click opens the review or the run, and decides nothing."
+                        on=Signal::derive(move || is_on() || asks.get())
+                        set=flip
+                    />
                     <Show when=is_on>
-                        <label class="role">
-                            <input
-                                type="checkbox"
-                                role="switch"
-                                prop:checked=move || choice.with(|choice| choice.says_what)
-                                on:change=while_shown(says_what)
-                            />
-                            <span>
-                                <b>"Show what is asked"</b>
-                                <span class="hint">"The title, the flow, the deadline and who comments, also to others who see your screen. Otherwise only the severity."</span>
-                            </span>
-                        </label>
+                        <CheckBox
+                            switch=true
+                            label="Show what is asked"
+                            hint="The title, the flow, the deadline and who comments, also to others who see your screen. Otherwise only the severity."
+                            on=Signal::derive(move || choice.with(|choice| choice.says_what))
+                            set=move |says_what| choose(NotificationChoice { says_what, ..choice.get_untracked() })
+                        />
                     </Show>
                 </Show>
                 <p class="soft small" role="status">{move || barred().unwrap_or_else(told)}</p>

@@ -9,7 +9,7 @@ use shared::api::{NewToken, Token};
 use shared::error::Problem;
 
 use super::roles::RoleSubset;
-use super::{elsewhere, mistake_at, to_show};
+use super::{Field, elsewhere, mistake_at, to_show};
 use crate::client::{Live, Session, use_api};
 use crate::components::button::Button;
 use crate::components::copy::CopyButton;
@@ -74,19 +74,14 @@ pub fn TokenForm(
         let request = NewToken { name, roles: roles.get_untracked().into_iter().collect(), expires_at };
         create.dispatch_local(request);
     };
-    let wrong_name = mistake_at(problem, "/name");
     let wrong_roles = mistake_at(problem, "/roles");
     let other = elsewhere(problem, &["/name", "/roles"]);
     let offered = StoredValue::new(offered);
     let form = move || {
         view! {
             <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
-                <label class="field">
-                    <span class="label">"What is it for?"</span>
-                    <input class="input" autofocus autocomplete="off" placeholder="for example nightly import" bind:value=name aria-invalid=move || wrong_name().is_some().to_string()/>
-                    <span class="mistake" aria-live="polite">{wrong_name}</span>
-                </label>
-                <RoleSubset offered=offered.get_value() roles/>
+                <Field label="What is it for?" placeholder="for example nightly import" value=name problem path="/name"/>
+                <RoleSubset legend="Roles" offered=offered.get_value() roles/>
                 <span class="mistake">{wrong_roles}</span>
                 <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it cannot do anything."</p></Show>
                 {menu("Expires", TERMS.map(|(words, _)| words), term.get_untracked(), move |at| term.set(at))}

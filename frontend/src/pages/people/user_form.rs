@@ -7,14 +7,14 @@ use shared::account::MIN_PASSWORD;
 use shared::api::{NewUser, User, UserPatch};
 use shared::error::{Code, Mistake, Problem};
 use shared::id::Username;
+use shared::notification::Channel;
 
-use super::roles::{OwnRoles, SystemRoles};
-use super::slack_member::SlackMember;
-use super::{Field, elsewhere, mistake_at};
+use super::roles::{OwnRoles, RoleSubset, SYSTEM};
+use super::{CheckBox, Field, elsewhere, mistake_at};
 use crate::client::{Session, use_api};
 use crate::components::button::Button;
-use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
+use crate::components::states::Loaded;
 
 /// The form. `user` is the person to change; `None` for a new one.
 #[component]
@@ -115,7 +115,7 @@ pub fn UserForm(
                 <Field label="Name" value=display_name problem path="/display_name"/>
                 <Field label="E-mail" kind="email" value=email problem path="/email"/>
             </div>
-            <SystemRoles roles/>
+            <RoleSubset legend="System roles" offered=SYSTEM.map(|(role, _)| role.to_owned()).into() roles/>
             <OwnRoles roles known/>
             <span class="mistake">{wrong_roles}</span>
             {if new {
@@ -129,14 +129,29 @@ pub fn UserForm(
                     <details class="fold"><summary>"Tokens"<span class="muted">"of their programs"</span></summary>
                         <button type="button" class="b" on:click=move |_| show_tokens.run(())>"Show them…"</button></details>
                     {(!own).then(|| view! { <SlackMember value=slack problem/> })}
-                    <label class="role">
-                        <input type="checkbox" prop:checked=active on:change=while_shown(move |event| active.set(event_target_checked(&event)))/>
-                        <span><b>"May log in"</b><span class="hint">{if own { "This is your own account: you would lock yourself out." } else { "If you turn it off, their sessions and tokens end. Their decisions stay in the audit log." }}</span></span>
-                    </label>
+                    <CheckBox label="May log in"
+                        hint=if own { "This is your own account: you would lock yourself out." } else { "If you turn it off, their sessions and tokens end. Their decisions stay in the audit log." }
+                        on=active set=move |on| active.set(on)/>
                 }.into_any()
             }}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="actions"><Button class="b primary" off=busy>{move || if busy.get() { "Saving…" } else if new { "Add" } else { "Save" }}</Button></div>
         </form>
     }
+}
+
+/// The member ID in Slack of another person. Only admins set it: nothing proves whose it is, and what the member presses
+/// counts as the person's decision. Shows nothing if the server has no Slack.
+#[component]
+fn SlackMember(value: RwSignal<String>, problem: RwSignal<Option<Problem>>) -> impl IntoView {
+    let api = use_api();
+    let channels = LocalResource::new(move || async move { api.notifications(None).await.map(|own| own.available) });
+    let field = move |channels: Vec<Channel>| {
+        channels.contains(&Channel::Slack).then(|| view! {
+            <details class="fold"><summary>"Slack"<span class="muted">"who decides there in their name"</span></summary>
+                <Field label="Member ID" hint="From their profile in Slack, such as U024BE7LH. If empty, they cannot decide there." value problem path="/slack_user_id"/>
+            </details>
+        })
+    };
+    view! { <Loaded from=channels failed="Their member ID in Slack could not be loaded" rows=1 children=field/> }
 }
