@@ -26,8 +26,7 @@ fn object_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     let Content::Object(fields) = &draft.content else { return ().into_any() };
     let children: Vec<AnyView> =
         fields.iter().map(|(name, field)| field_view(field, name, place.child(Signal::stored(name.clone())))).collect();
-    let top = name.is_empty();
-    if top {
+    if name.is_empty() {
         return view! { <div class="fields">{children}</div> }.into_any();
     }
     let said = messages_at(place, false);
@@ -90,9 +89,8 @@ fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
 fn counter(draft: &FieldDraft) -> Option<impl IntoView + use<>> {
     let Kind::Text { max: Some(max), .. } = draft.shape.kind else { return None };
     let Content::Text(text) = draft.content.clone() else { return None };
-    let count = move || text.with(|text| text.chars().count() as u64);
     Some(view! { <span class="field-count">{move || {
-        let count = count();
+        let count = text.with(|text| text.chars().count() as u64);
         (count * 2 > max).then(|| format!("{count} of {max}"))
     }}</span> })
 }

@@ -56,13 +56,7 @@ fn row_view(
     let at = Memo::new(move |_| rows.with(|rows| rows.iter().position(|row| row.key == key)).unwrap_or_default());
     let number = move || at.get() + 1;
     let last = move || at.get() + 1 >= rows.with(Vec::len);
-    let swap = move |from: usize, to: usize| {
-        rows.update(|rows| {
-            if from < rows.len() && to < rows.len() {
-                rows.swap(from, to);
-            }
-        });
-    };
+    let swap_with_next = move |at: usize| rows.update(|rows| rows.swap(at, at + 1));
     let remove = move |()| rows.update(|rows| rows.retain(|row| row.key != key));
     let spoken = move |words: &'static str| Signal::derive(move || words.replace('#', &number().to_string()));
     let place = place.child(Signal::derive(move || at.get().to_string()));
@@ -73,10 +67,10 @@ fn row_view(
             <div class="list-tools" role="group" aria-label=move || format!("Row {}", number())>
                 <Button class="b ghost sm icon" title="Move up" label=spoken("Move row # up")
                     off=Signal::derive(move || at.get() == 0)
-                    press=move |()| { let at = at.get_untracked(); swap(at, at.saturating_sub(1)); }><Glyph icon=icondata::LuArrowUp/></Button>
+                    press=move |()| swap_with_next(at.get_untracked() - 1)><Glyph icon=icondata::LuArrowUp/></Button>
                 <Button class="b ghost sm icon" title="Move down" label=spoken("Move row # down")
                     off=Signal::derive(last)
-                    press=move |()| { let at = at.get_untracked(); swap(at, at + 1); }><Glyph icon=icondata::LuArrowDown/></Button>
+                    press=move |()| swap_with_next(at.get_untracked())><Glyph icon=icondata::LuArrowDown/></Button>
                 <Button class="b ghost sm icon" title="Remove" label=spoken("Remove row #")
                     off=Signal::derive(move || rows.with(Vec::len) <= min) press=remove><Glyph icon=icondata::LuTrash2/></Button>
             </div>

@@ -19,7 +19,7 @@ pub use self::draft::next_key;
 use self::field::field_view;
 use self::place::FieldPlace;
 use self::raw::{RawJson, follow, mistake_in, pretty};
-use self::unread::{LeftOver, flaw_of, keep_unread, typed};
+use self::unread::{LeftOver, flaw_of, keep_equal, typed};
 use crate::components::inert::inert_code;
 use crate::state::extent;
 use crate::state::unread::Unread;
@@ -78,21 +78,10 @@ pub fn SchemaForm(
     let raw = RwSignal::new(whole());
     let raw_mistake = mistake_in(raw, is_object);
 
-    Effect::new(move |_| {
-        let read = read.get();
-        if value.with_untracked(|value| *value != read) {
-            value.set(read);
-        }
-    });
-    Effect::new(move |_| {
-        let now = value.get();
-        if read.with_untracked(|read| *read != now) {
-            rebuild();
-        }
-    });
+    keep_equal(value, read, move |_| rebuild());
     follow(raw, value, is_object);
     let typed = typed(move || raw.get().filter(|_| raw_mistake.with(Option::is_some)), Some(draft), left);
-    keep_unread(unread, typed, move |now| {
+    keep_equal(unread, typed, move |now| {
         // Only the form shows the texts of fields.
         let stays = raw.with_untracked(Option::is_some) && now.is_empty();
         raw.set(whole().or_else(|| stays.then(|| value.with_untracked(pretty))));
@@ -104,12 +93,11 @@ pub fn SchemaForm(
     });
     Effect::new(move |_| flaw.set(first.get()));
 
-    let (form_base, raw_base) = (base.clone(), base.clone());
-    let here = move || {
-        let base = form_base.clone();
-        errors.with(|errors| errors.iter().filter(|one| one.path == base).map(|one| one.message.clone()).collect())
-    };
-    let whole = Memo::new(move |_| -> Vec<String> { here() });
+    let (own_base, raw_base) = (base.clone(), base.clone());
+    let whole = Memo::new(move |_| {
+        let is_own = |one: &&Mistake| one.path == own_base;
+        errors.with(|errors| errors.iter().filter(is_own).map(|one| one.message.clone()).collect::<Vec<_>>())
+    });
     let has_fields = move || draft.with(|draft| matches!(draft.content, draft::Content::Object(_)));
     // The value does not have the texts that cannot be read.
     let is_half_typed = Memo::new(move |_| raw.with(Option::is_none) && typed.with(|texts| !texts.is_empty()));
@@ -172,7 +160,7 @@ fn JsonAlone(
     follow(raw, value, object);
     let mistake = mistake_in(raw, object);
     let typed = typed(move || raw.get().filter(|_| mistake.with(Option::is_some)), None, left);
-    keep_unread(unread, typed, move |now| {
+    keep_equal(unread, typed, move |now| {
         raw.set(Some(text(now)));
         left.set(without_field(now));
     });

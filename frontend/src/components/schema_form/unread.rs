@@ -25,18 +25,21 @@ pub fn typed(
     })
 }
 
-/// Keeps what is `typed` in `unread`, and lets `show` show texts that come from elsewhere.
-pub fn keep_unread(unread: RwSignal<Unread>, typed: Memo<Unread>, show: impl Fn(&Unread) + 'static) {
+/// Keeps what is `typed` in `kept`, and lets `show` show what comes from elsewhere.
+pub fn keep_equal<T>(kept: RwSignal<T>, typed: Memo<T>, show: impl Fn(&T) + 'static)
+where
+    T: Clone + PartialEq + Send + Sync + 'static,
+{
     Effect::new(move |_| {
         let typed = typed.get();
-        if unread.with_untracked(|unread| *unread != typed) {
-            unread.set(typed);
+        if kept.with_untracked(|kept| *kept != typed) {
+            kept.set(typed);
         }
     });
     Effect::new(move |_| {
-        let unread = unread.get();
-        if typed.with_untracked(|typed| *typed != unread) {
-            show(&unread);
+        let kept = kept.get();
+        if typed.with_untracked(|typed| *typed != kept) {
+            show(&kept);
         }
     });
 }

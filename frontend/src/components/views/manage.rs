@@ -102,21 +102,14 @@ fn Row(rows: Rows, key: usize) -> impl IntoView {
             }
         });
     };
-    let up = move |()| {
-        let index = index.get_untracked();
-        rows.update(|rows| rows.swap(index, index - 1));
-    };
-    let down = move |()| {
-        let index = index.get_untracked();
-        rows.update(|rows| rows.swap(index, index + 1));
-    };
+    let swap_with_next = move |at: usize| rows.update(|rows| rows.swap(at, at + 1));
     let remove = move |_| rows.update(|rows| rows.retain(|(own, _)| *own != key));
     let label = move |what: &'static str| Signal::derive(move || Some(format!("{what} “{}”", named(&name.get()))));
     view! {
         <li>
             <input class="input" maxlength=MAX_VIEW_NAME.to_string() aria-label=move || format!("Name of view {}", index.get() + 1) prop:value=name on:input=rename />
-            <Button class="b ghost icon" off=is_first label=label("Move up") press=up><Glyph icon=icondata::LuArrowUp /></Button>
-            <Button class="b ghost icon" off=is_last label=label("Move down") press=down><Glyph icon=icondata::LuArrowDown /></Button>
+            <Button class="b ghost icon" off=is_first label=label("Move up") press=move |()| swap_with_next(index.get_untracked() - 1)><Glyph icon=icondata::LuArrowUp /></Button>
+            <Button class="b ghost icon" off=is_last label=label("Move down") press=move |()| swap_with_next(index.get_untracked())><Glyph icon=icondata::LuArrowDown /></Button>
             <button type="button" class="b ghost icon" aria-label=label("Remove") on:click=remove><Glyph icon=icondata::LuTrash2 /></button>
         </li>
     }
