@@ -124,7 +124,7 @@ fn line_view(
 
 fn started_view(at: Timestamp, run: &Run) -> AnyView {
     let who = run.summary.requested_by.to_string();
-    line(at, "", view! { <p><b>{who}</b>" started the run"</p> })
+    line(at, "", (), view! { <p><b>{who}</b>" started the run"</p> })
 }
 
 fn ended_view(at: Timestamp, run: &Run) -> AnyView {
@@ -138,7 +138,7 @@ fn ended_view(at: Timestamp, run: &Run) -> AnyView {
         _ => ("end", "The run was cancelled"),
     };
     let why = run.cancel_reason.as_ref().map(|why| view! { <blockquote>{inert(why)}</blockquote> });
-    line(at, class, view! { <p><b>{what}</b></p>{why} })
+    line(at, class, (), view! { <p><b>{what}</b></p>{why} })
 }
 
 fn decided_view(at: Timestamp, review: &Review, decision: &Decision) -> AnyView {
@@ -149,6 +149,7 @@ fn decided_view(at: Timestamp, review: &Review, decision: &Decision) -> AnyView 
     line(
         at,
         tone_class(tone),
+        (),
         view! {
             <p><b>{by}</b>" "<a href=format!("/reviews/{}", review.id)>{inert(&what)}</a></p>
             {words.collect_view()}
@@ -160,7 +161,7 @@ fn decided_view(at: Timestamp, review: &Review, decision: &Decision) -> AnyView 
 fn resolved_view(at: Timestamp, review: &Review, resolution: &Resolution) -> AnyView {
     let (what, tone) = story::resolved(review, resolution);
     let href = format!("/reviews/{}", review.id);
-    line(at, tone_class(tone), view! { <p><a href=href>{inert(&sentence(&what))}</a></p> })
+    line(at, tone_class(tone), (), view! { <p><a href=href>{inert(&sentence(&what))}</a></p> })
 }
 
 fn tone_class(tone: EventTone) -> &'static str {
@@ -172,11 +173,11 @@ fn tone_class(tone: EventTone) -> &'static str {
     }
 }
 
-fn line(at: Timestamp, class: &'static str, content: impl IntoView + 'static) -> AnyView {
+fn line(at: Timestamp, class: &str, mark: impl IntoView + 'static, content: impl IntoView + 'static) -> AnyView {
     view! {
         <li class=format!("line {class}")>
             <time datetime=at.to_string() title=full(at)>{clock_to_second(at)}</time>
-            <span class="mark" aria-hidden="true"></span>
+            <span class="mark" aria-hidden="true">{mark}</span>
             <div>{content}</div>
         </li>
     }
@@ -234,26 +235,21 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
         };
         texts.into_iter().map(text).collect_view()
     };
-    view! {
-        <li class=format!("line step {class}")>
-            <time datetime=at.to_string() title=full(at)>{clock_to_second(at)}</time>
-            <span class="mark" aria-hidden="true"><svg viewBox="-1 -1 14 14"><path d=glyph(&step.kind)/></svg></span>
-            <div>
-                <p>
-                    <b>{step.node.place()}</b>" "<span class="muted">{kind}</span>
-                    {tags.into_iter().map(|text| view! { <span class="tag">{text}</span> }).collect_view()}
-                    {(step.tries > 1).then(|| view! { <span class="tag warn">{step.tries}" tries"</span> })}
-                    {status.map(|status| view! { <span class=format!("tag {}", if class == "now" { "accent" } else { class })>{status}</span> })}
-                    <span class="took muted">{took}</span>
-                </p>
-                {note.map(|note| view! { <p class="note">{inert_code(&note)}</p> })}
-                {step.error.map(|error| match Ending::of(Some(&error)) {
-                    Some(_) => view! { <p class="note">{inert_code(&sentence(&error.message))}</p> }.into_any(),
-                    None => view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert_code(&error.message)}</p> }.into_any(),
-                })}
-                {move || changes.get().map(|_| streams.with_untracked(&stream))}
-            </div>
-        </li>
-    }
-    .into_any()
+    let mark = view! { <svg viewBox="-1 -1 14 14"><path d=glyph(&step.kind)/></svg> };
+    let content = view! {
+        <p>
+            <b>{step.node.place()}</b>" "<span class="muted">{kind}</span>
+            {tags.into_iter().map(|text| view! { <span class="tag">{text}</span> }).collect_view()}
+            {(step.tries > 1).then(|| view! { <span class="tag warn">{step.tries}" tries"</span> })}
+            {status.map(|status| view! { <span class=format!("tag {}", if class == "now" { "accent" } else { class })>{status}</span> })}
+            <span class="took muted">{took}</span>
+        </p>
+        {note.map(|note| view! { <p class="note">{inert_code(&note)}</p> })}
+        {step.error.map(|error| match Ending::of(Some(&error)) {
+            Some(_) => view! { <p class="note">{inert_code(&sentence(&error.message))}</p> }.into_any(),
+            None => view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert_code(&error.message)}</p> }.into_any(),
+        })}
+        {move || changes.get().map(|_| streams.with_untracked(&stream))}
+    };
+    line(at, &format!("step {class}"), mark, content)
 }

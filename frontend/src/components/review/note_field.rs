@@ -76,7 +76,6 @@ fn Metadata(pane: Pane) -> impl IntoView {
     let opened = Memo::new(move |before: Option<&bool>| {
         before == Some(&true) || value.with(|value| *value != json!({})) || unread.with(|texts| !texts.is_empty())
     });
-    let mistakes = Signal::derive(move || pane.mistakes.get());
     of_run.then(|| {
         view! {
             <details class="fold metadata" open=opened>
@@ -86,7 +85,7 @@ fn Metadata(pane: Pane) -> impl IntoView {
                     <span class="words">"Details for later steps"</span>
                 </summary>
                 <p class="hint">"An object, such as {\"ticket\": 42}. It is kept in the run's context."</p>
-                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base=METADATA label="Details" flaw unread />
+                <SchemaForm schema=json!({ "type": "object" }) value=value errors=pane.mistakes base=METADATA label="Details" flaw unread />
             </details>
         }
     })

@@ -61,7 +61,6 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
             _ => {}
         },
     );
-    let mistakes = Signal::derive(move || pane.mistakes.get());
     // The heading names the form, but a single field of JSON needs a label.
     let name = if schema.get("properties").is_some() { "" } else { "Values" };
     let keys = move |event: web_sys::KeyboardEvent| match event.key().as_str() {
@@ -82,7 +81,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
             <SchemaForm
                 schema=schema
                 value=value
-                errors=mistakes
+                errors=pane.mistakes
                 base=PLACE
                 label=name
                 flaw unread

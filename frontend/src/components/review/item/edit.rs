@@ -44,9 +44,8 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
             && schema.get("enum").is_none()
             && schema.get("format").is_none()
     });
-    let mistakes = Signal::derive(move || pane.mistakes.get());
     let at = path.clone();
-    let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| is_at(one, &at))));
+    let wrong = Memo::new(move |_| pane.mistakes.with(|mistakes| mistakes.iter().any(|one| is_at(one, &at))));
     let (key, proposed) = (item.key.clone(), item.value.clone());
     let write = move |draft: &mut Draft, value: Value| draft.edit(&key, value, &proposed);
     // A number that is half typed is text too, and only the form shows text that cannot be read.
@@ -99,7 +98,7 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         view! {
             <div class="edit" node_ref=form>
                 <HiddenWarning count remove />
-                <SchemaForm schema value errors=mistakes base=path label flaw unread />
+                <SchemaForm schema value errors=pane.mistakes base=path label flaw unread />
             </div>
         }
         .into_any()
