@@ -5,9 +5,7 @@ mod parameters;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{
-    ActionKind, AlternativeChoice, Builtin, ContentType, Cost, Policy, Severity, option_text, read_twice,
-};
+use shared::definition::{ActionKind, Builtin, ContentType, Policy, Severity, Stakes, option_text, read_twice};
 use shared::id::Username;
 use shared::invisible_characters::is_invisible;
 use shared::statistics::EscalationReason;
@@ -98,15 +96,9 @@ impl From<DraftType> for ContentType {
 pub(super) struct Proposal {
     pub description: String,
     pub action: ProposedAction,
-    #[serde(default)]
-    pub severity: Severity,
-    pub category: Option<String>,
-    pub reversible: Option<bool>,
-    #[serde(default)]
-    pub consequences: Vec<String>,
-    pub estimated_cost: Option<Cost>,
-    #[serde(default)]
-    pub alternatives: Vec<AlternativeChoice>,
+    /// What is at stake. All alternatives are choices, by the schema of the arguments.
+    #[serde(flatten)]
+    pub stakes: Stakes,
     pub timeout: Option<Span>,
 }
 
@@ -123,13 +115,9 @@ pub(super) struct ProposedAction {
 pub(super) struct ProposedCalls {
     pub description: Option<String>,
     pub actions: Vec<ProposedCall>,
-    #[serde(default)]
-    pub severity: Severity,
-    pub category: Option<String>,
-    pub reversible: Option<bool>,
-    #[serde(default)]
-    pub consequences: Vec<String>,
-    pub estimated_cost: Option<Cost>,
+    /// What is at stake with all of them, without alternatives.
+    #[serde(flatten)]
+    pub stakes: Stakes,
     pub timeout: Option<Span>,
 }
 
@@ -247,7 +235,7 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
         Ask::Edit(_) | Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {}
         Ask::Approval(proposal) => {
             let own = [APPROVE, REJECT];
-            unique("alternative", own.into_iter().chain(proposal.alternatives.iter().map(|one| one.id.as_str())))?;
+            unique("alternative", own.into_iter().chain(proposal.stakes.choices().map(|one| one.id.as_str())))?;
         }
     }
     Ok(ask)
@@ -305,7 +293,7 @@ pub(super) fn can_be_told_apart(ask: &Ask) -> Result<(), String> {
             asked.options.iter().map(|option| option_text(&option.label, option.description.as_deref())),
         ),
         Ask::Approval(proposal) => {
-            let texts = proposal.alternatives.iter().map(|one| one.description.clone());
+            let texts = proposal.stakes.choices().map(|one| one.description.clone());
             unlike("alternative", [APPROVE, REJECT].map(str::to_owned).into_iter().chain(texts))
         }
         _ => Ok(()),
@@ -327,7 +315,7 @@ pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
             let message = "calls, escalations, checkpoints and handoffs are decided by one person: leave `policy` out";
             Err(message.to_owned())
         }
-        Ask::Approval(approval) if !approval.alternatives.is_empty() => {
+        Ask::Approval(approval) if !approval.stakes.alternatives.is_empty() => {
             Err("if several people decide, a vote for an alternative would count as an approval: leave \
              `alternatives` or `policy` out"
                 .to_owned())

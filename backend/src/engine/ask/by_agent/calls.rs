@@ -7,15 +7,14 @@ use indexmap::IndexSet;
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::ActionDecision;
-use shared::definition::{ActionKind, OnTimeout, Stakes};
+use shared::definition::{ActionKind, OnTimeout};
 use shared::error::FlowCode;
 use shared::id::Username;
 use shared::review::{Action, ActionType, Review, ReviewKind, Warning};
 
-use super::ask_content::AskContent;
 use super::proposal::Guarded;
 use super::reply::without_nulls;
-use crate::engine::ask::content::schema_of;
+use crate::engine::ask::content::{Content, schema_of};
 use crate::engine::ask_builtin::{ProposedCall, ProposedCalls};
 use crate::engine::builder::Builder;
 use crate::engine::next::{QuestionAnswer, Reply};
@@ -24,27 +23,24 @@ use crate::engine::ruling::{Findings, Ruling, warning};
 use crate::flow::guardrail::{Finding, action};
 
 /// Presents calls: each is approved, edited, answered or rejected.
-pub(super) fn content(agent: Option<&str>, who: &str, asked: ProposedCalls) -> AskContent {
-    let ProposedCalls { description, actions, severity, category, reversible, consequences, estimated_cost, timeout } =
-        asked;
+pub(super) fn content(agent: Option<&str>, who: &str, asked: ProposedCalls) -> Content {
+    let ProposedCalls { description, actions, stakes, timeout } = asked;
     let numbered = actions.into_iter().zip(1..);
     let actions: Vec<_> = numbered.map(|(call, number)| to_decide(agent, call, number)).collect();
     let names: IndexSet<_> = actions.iter().map(|action| format!("`{}`", action.name)).collect();
     let names = names.into_iter().collect::<Vec<_>>().join(", ");
     let subject = description.unwrap_or_default();
     let request = format!("{who} asks before calling {names}.");
-    AskContent {
+    Content {
         kind: ReviewKind::ToolCalls,
         prompt: if subject.trim().is_empty() { request } else { format!("{request}\n\n{subject}") },
-        subject,
-        stakes: Stakes { severity, category, reversible, consequences, estimated_cost, ..Stakes::default() },
-        items: Vec::new(),
-        options: Vec::new(),
+        title: subject,
+        stakes,
         free_text: true,
         actions,
         timeout,
-        on_timeout: OnTimeout::Reject,
-        reviewers: None,
+        on_timeout: Some(OnTimeout::Reject),
+        ..Content::default()
     }
 }
 

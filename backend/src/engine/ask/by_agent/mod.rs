@@ -1,6 +1,5 @@
 //! Questions that agents ask on their own initiative: what people see, and the consequences of their answers.
 
-mod ask_content;
 mod calls;
 mod presentation;
 mod proposal;
@@ -26,7 +25,7 @@ use crate::engine::builder::Builder;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 
-use ask_content::{AskContent, Relief};
+use presentation::Relief;
 pub(super) use reply::withdrawn;
 use words::CONTENT;
 pub(super) use words::PAUSE;
@@ -57,50 +56,44 @@ impl Builder<'_> {
             (None, Some(_)) => (AskedBy::Step, format!("Step `{}`", step.node.place())),
             (None, None) => (AskedBy::Program, format!("`{}`", self.state.requested_by)),
         };
-        let mut shown = AskContent::of(agent, &who, ask, &self.relief(step, subject));
-        let on_timeout = tool.on_timeout.clone().unwrap_or_else(|| shown.on_timeout.clone());
+        let mut shown = presentation::content(agent, &who, ask, &self.relief(step, subject));
+        let on_timeout = tool.on_timeout.clone().or_else(|| shown.on_timeout.clone());
         // Whoever waits for the answer to one of these cannot go on without it.
         let waits = matches!(shown.kind, ReviewKind::Escalation | ReviewKind::Checkpoint);
         let default = self.flow.of(&step.node).flow.defaults.timeout.filter(|_| !waits);
         let own_time = tool.timeout.or(default);
         let mut timeout = shown.timeout.or(own_time);
-        if agent.is_some() && *on_timeout.last() == OnTimeout::Approve {
+        if agent.is_some() && on_timeout.as_ref().is_some_and(|then| *then.last() == OnTimeout::Approve) {
             // An agent may give people more time. But if a timeout approves, it may not come earlier than the flow's
             // own, nor where the flow has none.
             timeout = own_time.map(|own| shown.timeout.map_or(own, |asked| asked.max(own)));
         }
         if matches!(subject, Subject::Ask { paused: true, .. }) {
-            shown.pause();
+            presentation::offer_to_resume(&mut shown.options);
             timeout = None;
         }
         let (title, warnings) = if shown.actions.is_empty() {
-            (title::of_prompt(&shown.subject, None), self.warnings_about(subject))
+            (title::of_prompt(&shown.title, None), self.warnings_about(subject))
         } else {
             (title::of_calls(&shown.actions), self.warnings_about_calls(subject, &shown.actions))
         };
-        let own = self.reviewers_at(&step.node, &tool.reviewers);
-        let reviewers = match shown.reviewers {
+        let reviewers = if shown.reviewers.is_empty() {
+            self.reviewers_at(&step.node, &tool.reviewers)
+        } else {
             // The roles and users that the agent names replace the tool's; the tool's exclusions still hold.
-            Some(Reviewers { roles, users, .. }) => Reviewers { roles, users, ..tool.reviewers.clone() },
-            None => own,
+            let Reviewers { roles, users, .. } = shown.reviewers;
+            Reviewers { roles, users, ..tool.reviewers.clone() }
         };
         Some(Content {
-            kind: shown.kind,
             asked_by: Some(asked_by),
             title,
-            prompt: shown.prompt,
             stakes: Stakes { severity: tool.severity.unwrap_or(shown.stakes.severity), ..shown.stakes },
             reviewers,
             timeout: timeout.filter(|_| shown.kind.blocks()),
-            on_timeout: Some(on_timeout),
-            items: shown.items,
-            options: shown.options,
-            free_text: shown.free_text,
-            source: None,
-            actions: shown.actions,
-            grantable: Vec::new(),
+            on_timeout,
             rules: Rules { policy: tool.policy.clone(), ..Rules::default() },
             warnings,
+            ..shown
         })
     }
 

@@ -1,13 +1,12 @@
 //! How people see a question of an agent: the title, the content, and the possible answers.
 
 use serde_json::{Value, json};
-use shared::definition::{Alternative, ChoiceKind, ContentType, OnTimeout, Reviewers, Severity, Stakes};
+use shared::definition::{ChoiceKind, ContentType, OnTimeout, Reviewers, Severity, Stakes};
 use shared::review::{Item, ReviewKind, ReviewOption};
 
-use super::ask_content::{AskContent, Relief};
 use super::calls;
 use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUSE, RESUME, TAKE_OVER, TAKEN};
-use crate::engine::ask::content::schema_of;
+use crate::engine::ask::content::{Content, schema_of};
 use crate::engine::ask::node::alternative;
 use crate::engine::ask_builtin::{
     APPROVE, Ask, Checkpoint, Clarification, DraftToEdit, Escalation, Handoff, OfferedChoice, Proposal, REJECT,
@@ -17,29 +16,39 @@ use crate::flow::embed;
 /// Below this confidence, a draft is presented with high severity.
 const UNSURE: f64 = 0.5;
 
-impl AskContent {
-    /// Presents a question. `who` names whoever asks; `agent` is `None` if that is no agent.
-    pub fn of(agent: Option<&str>, who: &str, ask: Ask, relief: &Relief) -> Self {
-        match ask {
-            Ask::Clarification(question) => clarification(agent, question),
-            Ask::Edit(draft) => edit(who, draft),
-            Ask::Approval(proposal) => approval(who, *proposal),
-            Ask::Calls(calls) => calls::content(agent, who, *calls),
-            Ask::Escalation(escalation) => self::escalation(who, *escalation, relief),
-            Ask::Checkpoint(checkpoint) => self::checkpoint(who, *checkpoint, relief),
-            Ask::Handoff(handoff) => self::handoff(who, handoff),
-        }
-    }
+/// How an agent can be relieved of its step; empty if no agent asks.
+#[derive(Debug, Default)]
+pub(super) struct Relief {
+    /// JSON Schema of an answer in place of the agent's.
+    pub answer: Option<Value>,
+    /// Whether an answer is required: somebody waits for it, and there are no state keys to write instead.
+    pub needs_answer: bool,
+    /// The other agents, which can take over.
+    pub agents: Vec<String>,
+}
 
-    /// Changes the options after a pause: resume replaces continue and pause.
-    pub fn pause(&mut self) {
-        self.options.retain(|option| !matches!(&*option.id, CONTINUE | PAUSE));
-        let does = "It continues as planned.".to_owned();
-        self.options.insert(0, option(RESUME.to_owned(), "Resume".to_owned(), Some(does)));
+/// Presents a question, with a text from which the title of its review is made. `who` names whoever asks; `agent` is
+/// `None` if that is no agent.
+pub(super) fn content(agent: Option<&str>, who: &str, ask: Ask, relief: &Relief) -> Content {
+    match ask {
+        Ask::Clarification(question) => clarification(agent, question),
+        Ask::Edit(draft) => edit(who, draft),
+        Ask::Approval(proposal) => approval(who, *proposal),
+        Ask::Calls(calls) => calls::content(agent, who, *calls),
+        Ask::Escalation(escalation) => self::escalation(who, *escalation, relief),
+        Ask::Checkpoint(checkpoint) => self::checkpoint(who, *checkpoint, relief),
+        Ask::Handoff(handoff) => self::handoff(who, handoff),
     }
 }
 
-fn clarification(agent: Option<&str>, asked: Clarification) -> AskContent {
+/// Changes the options after a pause: resume replaces continue and pause.
+pub(super) fn offer_to_resume(options: &mut Vec<ReviewOption>) {
+    options.retain(|option| !matches!(&*option.id, CONTINUE | PAUSE));
+    let does = "It continues as planned.".to_owned();
+    options.insert(0, option(RESUME.to_owned(), "Resume".to_owned(), Some(does)));
+}
+
+fn clarification(agent: Option<&str>, asked: Clarification) -> Content {
     let Clarification { question, context, category, options, allow_free_text, multiple, timeout } = asked;
     let context = context.filter(|context| !context.trim().is_empty());
     let options = if multiple {
@@ -47,9 +56,9 @@ fn clarification(agent: Option<&str>, asked: Clarification) -> AskContent {
     } else {
         options.into_iter().map(|one| option(one.id, one.label, one.description)).collect()
     };
-    AskContent {
+    Content {
         kind: ReviewKind::Clarification,
-        subject: question.clone(),
+        title: question.clone(),
         prompt: match agent {
             Some(agent) => format!("Agent `{agent}` asks:\n\n{question}"),
             None => question,
@@ -58,10 +67,9 @@ fn clarification(agent: Option<&str>, asked: Clarification) -> AskContent {
         items: context.map(|text| item("context", "Context", ContentType::Markdown, text.into())).into_iter().collect(),
         options,
         free_text: allow_free_text,
-        actions: Vec::new(),
         timeout,
-        on_timeout: OnTimeout::Error,
-        reviewers: None,
+        on_timeout: Some(OnTimeout::Error),
+        ..Content::default()
     }
 }
 
@@ -82,16 +90,16 @@ fn several(choices: &[OfferedChoice]) -> ReviewOption {
     ReviewOption { fields: Some(fields), ..option("answer".to_owned(), "Answer".to_owned(), None) }
 }
 
-fn edit(who: &str, draft: DraftToEdit) -> AskContent {
+fn edit(who: &str, draft: DraftToEdit) -> Content {
     let DraftToEdit { content, content_type, purpose, focus, confidence, timeout } = draft;
     let sure = confidence.map(|sure| format!(" It is {:.0} % sure of it.", sure * 100.0)).unwrap_or_default();
     let focus: Vec<_> = focus.iter().map(|point| format!("- {point}")).collect();
     let focus = if focus.is_empty() { String::new() } else { format!("\n\nPlease look at:\n\n{}", focus.join("\n")) };
     let schema = json!({ "type": "string", "minLength": 1 });
     let draft = item(CONTENT, "Draft", content_type.into(), content.into());
-    AskContent {
+    Content {
         kind: ReviewKind::Edit,
-        subject: purpose.clone(),
+        title: purpose.clone(),
         prompt: format!("{who} asks you to edit a draft: {}.{sure}{focus}", purpose.trim_end_matches('.')),
         stakes: Stakes {
             severity: if confidence.is_some_and(|sure| sure < UNSURE) { Severity::High } else { Severity::default() },
@@ -99,32 +107,22 @@ fn edit(who: &str, draft: DraftToEdit) -> AskContent {
         },
         items: vec![Item { editable: true, schema: Some(schema), ..draft }],
         options: vec![described(done(), format!("{} gets the text as it stands here.", plain(who)))],
-        free_text: false,
-        actions: Vec::new(),
         timeout,
-        on_timeout: OnTimeout::Follow,
-        reviewers: None,
+        on_timeout: Some(OnTimeout::Follow),
+        ..Content::default()
     }
 }
 
-fn approval(who: &str, proposal: Proposal) -> AskContent {
-    let Proposal { description, action, severity, category, reversible, consequences, estimated_cost, .. } = proposal;
-    let stakes = Stakes {
-        severity,
-        category,
-        reversible,
-        consequences: consequences.clone(),
-        estimated_cost,
-        alternatives: proposal.alternatives.iter().cloned().map(Alternative::Choice).collect(),
-    };
+fn approval(who: &str, proposal: Proposal) -> Content {
+    let Proposal { description, action, stakes, timeout } = proposal;
     let whom = plain(who);
     // The stated consequences are those of approval, and of no other option.
-    let effect = consequences.first().cloned().unwrap_or_else(|| format!("{whom} is told to go ahead."));
+    let effect = stakes.consequences.first().cloned().unwrap_or_else(|| format!("{whom} is told to go ahead."));
     let approve = option(APPROVE.to_owned(), "Approve".to_owned(), Some(effect));
     let refused = format!("{whom} is told not to do this.");
     let reject = option(REJECT.to_owned(), "Reject".to_owned(), Some(refused));
     let reject = ReviewOption { kind: ChoiceKind::Stop, ..reject };
-    let instead = proposal.alternatives.iter().map(|one| {
+    let instead = stakes.choices().map(|one| {
         let instruction = format!("{whom} is told to do this instead.");
         let instruction = one
             .tradeoffs
@@ -132,19 +130,18 @@ fn approval(who: &str, proposal: Proposal) -> AskContent {
             .map_or_else(|| instruction.clone(), |tradeoffs| format!("{instruction} {tradeoffs}"));
         described(alternative(one), instruction)
     });
+    let options = std::iter::once(approve).chain(instead).chain([reject]).collect();
     let arguments = Value::Object(action.arguments);
-    AskContent {
+    Content {
         kind: ReviewKind::Approval,
-        subject: description.clone(),
         prompt: format!("{who} requests approval for `{}`: {description}", action.name),
+        title: description,
         stakes,
         items: vec![item("arguments", &action.name, ContentType::Json, arguments)],
-        options: std::iter::once(approve).chain(instead).chain([reject]).collect(),
-        free_text: false,
-        actions: Vec::new(),
-        timeout: proposal.timeout,
-        on_timeout: OnTimeout::Reject,
-        reviewers: None,
+        options,
+        timeout,
+        on_timeout: Some(OnTimeout::Reject),
+        ..Content::default()
     }
 }
 
@@ -158,7 +155,7 @@ fn option(id: String, label: String, description: Option<String>) -> ReviewOptio
 }
 
 /// Presents an escalation: somebody takes over, gives guidance, aborts, or has another agent take over.
-fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> AskContent {
+fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Content {
     let Escalation { reason, explanation, assessment, attempted, recommendations, state, urgency, timeout } =
         escalation;
     let items = [
@@ -196,23 +193,21 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> AskContent 
         described(with_fields(DELEGATE, "Give it to another agent", ChoiceKind::Accept, fields), does)
     });
     let reason_words = reason.as_str().replace('_', " ");
-    AskContent {
+    Content {
         kind: ReviewKind::Escalation,
-        subject: explanation.clone(),
         prompt: format!("{who} cannot continue ({reason_words}): {explanation}"),
+        title: explanation,
         stakes: Stakes { severity: urgency, category: Some(reason.as_str().to_owned()), ..Stakes::default() },
         items: items.into_iter().flatten().collect(),
         options: [takes_over, goes_on].into_iter().chain(delegates).chain([abort(who, relief)]).collect(),
-        free_text: false,
-        actions: Vec::new(),
         timeout,
-        on_timeout: OnTimeout::Error,
-        reviewers: None,
+        on_timeout: Some(OnTimeout::Error),
+        ..Content::default()
     }
 }
 
 /// Presents a checkpoint: whoever asks continues, pauses, changes its plan or aborts.
-fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent {
+fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> Content {
     let Checkpoint { phase, progress, done, next, issues, notes, timeout } = checkpoint;
     let items = [
         list("done", "Done", &done),
@@ -235,9 +230,9 @@ fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent 
     let accept = |id: &str, label: &str, does: &str| option(id.to_owned(), label.to_owned(), Some(does.to_owned()));
     let continues = accept(CONTINUE, "Continue", &format!("{whom} continues as planned."));
     let pauses = accept(PAUSE, "Pause", "It waits, without a time limit, until someone resumes or aborts it.");
-    AskContent {
+    Content {
         kind: ReviewKind::Checkpoint,
-        subject: format!("Checkpoint: {phase} ({percent})"),
+        title: format!("Checkpoint: {phase} ({percent})"),
         prompt: format!("{who} has reached {percent} of “{phase}”, and asks whether to continue."),
         stakes: Stakes {
             severity: if issues.is_empty() { Severity::Low } else { Severity::High },
@@ -245,34 +240,29 @@ fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent 
         },
         items: items.into_iter().flatten().collect(),
         options: vec![continues, pauses, modifies, abort(who, relief)],
-        free_text: false,
-        actions: Vec::new(),
         timeout,
-        on_timeout: OnTimeout::Error,
-        reviewers: None,
+        on_timeout: Some(OnTimeout::Error),
+        ..Content::default()
     }
 }
 
 /// Presents a handoff, after which whoever asks continues.
-fn handoff(who: &str, handoff: Handoff) -> AskContent {
+fn handoff(who: &str, handoff: Handoff) -> Content {
     let Handoff { to, reason, summary } = handoff;
     let users = to.parse().into_iter().collect();
-    AskContent {
+    Content {
         kind: ReviewKind::Handoff,
-        subject: reason.clone(),
         prompt: format!("{who} hands this over to {to}: {reason}"),
+        title: reason,
         items: summary.map(|text| item("summary", "Summary", ContentType::Markdown, text.into())).into_iter().collect(),
         options: vec![option(
             TAKEN.to_owned(),
             "Take it".to_owned(),
             Some("Records that you are taking care of it.".to_owned()),
         )],
-        reviewers: Some(Reviewers { roles: vec![to], users, ..Reviewers::default() }),
-        stakes: Stakes::default(),
-        free_text: false,
-        actions: Vec::new(),
-        timeout: None,
-        on_timeout: OnTimeout::Follow,
+        reviewers: Reviewers { roles: vec![to], users, ..Reviewers::default() },
+        on_timeout: Some(OnTimeout::Follow),
+        ..Content::default()
     }
 }
 

@@ -2,14 +2,14 @@
 //! in the agent's `output_schema`.
 
 use serde_json::{Value, json};
-use shared::definition::{Node, Reviewers, Stakes};
+use shared::definition::{Node, Reviewers};
 use shared::error::{Mistake, pointer};
 use shared::id::NodeId;
 use shared::review::{Item, Review, ReviewKind};
 use shared::run::Step;
 
 use super::presentation;
-use crate::engine::ask::content::{Content, Rules};
+use crate::engine::ask::content::Content;
 use crate::engine::ask::guardrail::PutIn;
 use crate::engine::ask::title;
 use crate::engine::builder::Builder;
@@ -31,21 +31,12 @@ impl Builder<'_> {
         let place = step.node.place();
         Some(Content {
             kind: ReviewKind::Edit,
-            asked_by: None,
             title: title::of_prompt(&format!("Write the output of `{place}`"), None),
             prompt: format!("You have taken over the step `{place}`. Write its output, and the run continues with it."),
-            stakes: Stakes::default(),
             reviewers,
-            timeout: None,
-            on_timeout: None,
             items: items.collect(),
             options: vec![presentation::done()],
-            free_text: false,
-            source: None,
-            actions: Vec::new(),
-            grantable: Vec::new(),
-            rules: Rules::default(),
-            warnings: Vec::new(),
+            ..Content::default()
         })
     }
 

@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use shared::definition::Builtin;
 
-use super::ask_content::{AskContent, Relief};
+use super::presentation::{self, Relief};
 use crate::engine::ask_builtin::read;
 
 /// The text of a review: headline, prompt, contents, and each answer with what choosing it does and asks for.
 fn text(builtin: Builtin, arguments: Value, relief: &Relief) -> String {
     let Value::Object(arguments) = arguments else { unreachable!("arguments are an object") };
     let ask = read(builtin, &arguments).unwrap();
-    let content = AskContent::of(Some("clerk"), "Agent `clerk`", ask, relief);
-    let mut text = format!("{}\n\n{}\n", content.subject, content.prompt);
+    let content = presentation::content(Some("clerk"), "Agent `clerk`", ask, relief);
+    let mut text = format!("{}\n\n{}\n", content.title, content.prompt);
     for item in &content.items {
         let label = item.label.as_deref().unwrap_or("(no label)");
         let value = item.value.as_str().map_or_else(|| item.value.to_string(), str::to_owned);
