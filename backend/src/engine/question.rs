@@ -37,6 +37,11 @@ pub struct Question {
 }
 
 impl Question {
+    /// Creates a question that nobody has been asked yet.
+    pub(super) fn new(review: ReviewId, subject: Subject) -> Self {
+        Self { review, subject, handler: 0, advice: Vec::new(), pending: false, asked: Asked::People, timer: None }
+    }
+
     /// Returns the task that asks a handler, or programs for guardrails, while it is due, running or retrying, with the
     /// number of the attempt.
     pub fn task(&self) -> Option<(TaskId, u32)> {

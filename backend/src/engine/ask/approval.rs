@@ -5,19 +5,18 @@
 
 use shared::id::ReviewId;
 
-use super::asking::Asking;
 use crate::engine::builder::Builder;
-use crate::engine::question::{Approval, Asked, Subject};
+use crate::engine::question::{Approval, Asked, Question, Subject};
 use crate::engine::transition::TaskKind;
 use crate::flow::guardrail::Inquiry;
 
 impl Builder<'_> {
     /// Creates the task that asks programs about an approval for guardrails.
-    pub(super) fn ask_guardrails(&mut self, asking: Asking, approval: Approval, inquiries: Vec<Inquiry>) {
+    pub(super) fn ask_guardrails(&mut self, asking: Question, approval: Approval, inquiries: Vec<Inquiry>) {
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return };
         let task = self.add_task(&step, TaskKind::Inquire { review: asking.review }, self.now, true);
         let asked = Asked::Guardrails { approval, task, inquiries, replies: self.replies.clone() };
-        self.state.questions.push(asking.of(asked, None));
+        self.state.questions.push(Question { asked, timer: None, ..asking });
     }
 
     /// Like [`Self::ask_guardrails`], for a question that is open, in place of whoever is asked at present.
@@ -29,8 +28,7 @@ impl Builder<'_> {
 
     /// Like [`Self::ask_guardrails`], about an output of the run that needs no approval.
     pub(in crate::engine) fn ask_about_end(&mut self, branch: u32, inquiries: Vec<Inquiry>) {
-        let (review, subject) = (ReviewId(self.ids.uuid()), Subject::Output { branch });
-        let asking = Asking { review, subject, handler: 0, advice: Vec::new(), pending: false };
+        let asking = Question::new(ReviewId(self.ids.uuid()), Subject::Output { branch });
         self.ask_guardrails(asking, Approval::End, inquiries);
     }
 }

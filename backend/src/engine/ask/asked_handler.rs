@@ -7,28 +7,27 @@ use shared::log::ReviewChange;
 use shared::review::{Advice, AskedHandler, Review};
 use shared::run::Step;
 
-use super::asking::Asking;
 use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question, Subject};
 use crate::limits::MAX_REASON;
 
 impl Builder<'_> {
     /// Returns the review of a question: the pending one, or else as it would be opened now.
-    pub(super) fn review_to_show(&self, asking: &Asking) -> Result<Review, (Subject, RunError)> {
+    pub(super) fn review_to_show(&self, asking: &Question) -> Result<Review, (Subject, RunError)> {
         let pending = if asking.pending { self.reviews.get(&asking.review).cloned() } else { None };
         pending.map_or_else(|| self.composed(asking), Ok)
     }
 
     /// Returns the review of a question as it would be opened now.
-    pub(super) fn composed(&self, asking: &Asking) -> Result<Review, (Subject, RunError)> {
-        let Asking { review, subject, advice, .. } = asking;
+    pub(super) fn composed(&self, asking: &Question) -> Result<Review, (Subject, RunError)> {
+        let Question { review, subject, advice, .. } = asking;
         self.review_about(*review, subject, advice.clone()).map_err(|error| (subject.clone(), error))
     }
 
     /// Makes the review pending beside the handler that is asked: whoever answers first decides.
     pub(super) fn open_pending(
         &mut self,
-        asking: &mut Asking,
+        asking: &mut Question,
         handler: AskedHandler,
     ) -> Result<(), (Subject, RunError)> {
         if asking.pending {
@@ -46,7 +45,7 @@ impl Builder<'_> {
     }
 
     /// Shows on a pending review which handler is asked.
-    pub(super) fn show_asked_handler(&mut self, asking: &Asking, handler: AskedHandler) {
+    pub(super) fn show_asked_handler(&mut self, asking: &Question, handler: AskedHandler) {
         if asking.pending
             && let Some(review) = self.change_review(asking.review, |review| review.asked = Some(handler))
         {
@@ -82,14 +81,14 @@ impl Builder<'_> {
         Advice { by, via, at: self.now, verdict: None, reason, changes: None, answer: None }
     }
 
-    /// Ends the timer and the task of the handler that was asked.
-    pub(super) fn end_asking(&mut self, question: Question) -> Asking {
+    /// Ends the timer and the task of the handler that was asked. The question is not with anyone then.
+    pub(super) fn end_asking(&mut self, question: Question) -> Question {
         if let Some(timer) = question.timer {
             self.end_task(timer.task);
         }
         if let Asked::Program { task, answers_later: false, .. } = question.asked {
             self.end_task(task);
         }
-        question.into()
+        Question { asked: Asked::People, timer: None, ..question }
     }
 }

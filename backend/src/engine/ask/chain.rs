@@ -6,25 +6,25 @@ use shared::definition::Handler;
 use shared::id::{ReviewId, TaskId};
 use shared::review::Advice;
 
-use super::asking::{Asking, HandlerOutcome};
 use super::content::handlers;
+use super::handler_outcome::HandlerOutcome;
 use crate::engine::builder::Builder;
 use crate::engine::input::{HandlerAnswer, ModelAnswer, TaskFailure};
 use crate::engine::next::QuestionAnswer;
-use crate::engine::question::{Asked, Subject};
+use crate::engine::question::{Asked, Question, Subject};
 use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// Asks about a subject: its handlers in their order, then people. Returns the id of the review.
     pub(in crate::engine) fn ask(&mut self, subject: Subject) -> ReviewId {
         let review = ReviewId(self.ids.uuid());
-        self.ask_handler(Asking { review, subject, handler: 0, advice: Vec::new(), pending: false });
+        self.ask_handler(Question::new(review, subject));
         review
     }
 
     /// Asks the handler at the question's index, or people if there is none. If that fails, the question ends, with its
     /// review if that is pending.
-    pub(super) fn ask_handler(&mut self, asking: Asking) {
+    pub(super) fn ask_handler(&mut self, asking: Question) {
         let pending = asking.pending.then_some(asking.review);
         let asked = match handlers(self.flow, &self.state, &asking.subject).get(asking.handler) {
             Some(Handler::Auto(auto)) => self.ask_auto(asking, auto),
@@ -40,10 +40,6 @@ impl Builder<'_> {
             }
             self.answer(subject, QuestionAnswer::Failed(error));
         }
-    }
-
-    fn ask_next(&mut self, asking: Asking) {
-        self.ask_handler(Asking { handler: asking.handler + 1, ..asking });
     }
 
     /// Applies the answer of a judge.
@@ -109,7 +105,7 @@ impl Builder<'_> {
     }
 
     /// Applies the outcome of asking a handler: it decides, the next one is asked, or guardrails ask programs.
-    pub(super) fn go_on(&mut self, mut asking: Asking, outcome: HandlerOutcome) {
+    pub(super) fn go_on(&mut self, mut asking: Question, outcome: HandlerOutcome) {
         match outcome {
             HandlerOutcome::Decides(advice, decided) => {
                 self.advise(&mut asking, advice);
@@ -117,14 +113,14 @@ impl Builder<'_> {
             }
             HandlerOutcome::Passes(advice) => {
                 self.advise(&mut asking, advice);
-                self.ask_next(asking);
+                self.ask_handler(Question { handler: asking.handler + 1, ..asking });
             }
             HandlerOutcome::Asks(approval, inquiries) => self.ask_guardrails(asking, approval, inquiries),
         }
     }
 
     /// Keeps the advice of a handler: on the pending review, or with the question.
-    fn advise(&mut self, asking: &mut Asking, advice: Advice) {
+    fn advise(&mut self, asking: &mut Question, advice: Advice) {
         if asking.pending {
             self.change_review(asking.review, |review| {
                 review.advice.push(advice);

@@ -7,15 +7,15 @@ use shared::definition::{Handler, SlackHandler};
 use shared::error::RunError;
 use shared::review::AskedHandler;
 
-use super::asking::{Asking, HandlerOutcome};
 use super::content::handlers;
+use super::handler_outcome::HandlerOutcome;
 use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question, Subject, Timer};
 use crate::engine::transition::TaskKind;
 
 impl Builder<'_> {
     /// Asks in a channel. If it has no time limit, no handler is asked after it, and the deadline of the review holds.
-    pub(super) fn ask_channel(&mut self, mut asking: Asking, slack: &SlackHandler) -> Result<(), (Subject, RunError)> {
+    pub(super) fn ask_channel(&mut self, mut asking: Question, slack: &SlackHandler) -> Result<(), (Subject, RunError)> {
         let until = slack.timeout.map(|timeout| self.now.after(timeout.0));
         let SlackHandler { channel, reactions, .. } = slack;
         let asked = AskedHandler { by: channel.clone(), via: Via::Slack, until, reactions: *reactions };
@@ -23,8 +23,8 @@ impl Builder<'_> {
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         self.open_pending(&mut asking, asked)?;
         let deadline = TaskKind::Deadline { review: asking.review };
-        let timer = Timer { task: self.add_task(&step, deadline, until, true), warn_at: None };
-        self.state.questions.push(asking.of(Asked::Channel { until }, Some(timer)));
+        let timer = Some(Timer { task: self.add_task(&step, deadline, until, true), warn_at: None });
+        self.state.questions.push(Question { asked: Asked::Channel { until }, timer, ..asking });
         Ok(())
     }
 

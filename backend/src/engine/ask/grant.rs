@@ -13,11 +13,10 @@ use shared::grant::{Grant, GrantScope, GrantedCall, Remember};
 use shared::id::{GrantId, NodeId, ReviewId, Username};
 use shared::review::{Action, Outcome, Review};
 
-use super::asking::Asking;
 use super::content::{Content, handlers};
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{ToolCall, ToolCallState};
-use crate::engine::question::{Approval, Subject};
+use crate::engine::question::{Approval, Question, Subject};
 use crate::engine::request::reads_digest;
 use crate::engine::transition::{Granted, Refusal};
 
@@ -166,12 +165,7 @@ impl<'f> Builder<'f> {
         let decisions = BTreeMap::from([(call.clone(), ActionDecision::APPROVE)]);
         if let Err(Refusal::Unasked { inquiries, .. }) = self.refuse_unasked(&review, subject, &decisions, None) {
             self.used.push(granted);
-            let (subject, advice) = (subject.clone(), Vec::new());
-            self.ask_guardrails(
-                Asking { review: id, subject, handler: 0, advice, pending: false },
-                Approval::Grant,
-                inquiries,
-            );
+            self.ask_guardrails(Question::new(id, subject.clone()), Approval::Grant, inquiries);
             return true;
         }
         let decision = Decision {

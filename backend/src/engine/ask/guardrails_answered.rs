@@ -62,14 +62,14 @@ impl Builder<'_> {
     fn approve_again(&mut self, question: Question, approval: Approval) {
         let review = question.review;
         match approval {
-            Approval::Auto => self.ask_handler(question.into()),
+            Approval::Auto => self.ask_handler(question),
             Approval::Judge { said, digest } => {
                 let handler_outcome = self.weigh_again(&question, *said, &digest);
-                self.go_on(question.into(), handler_outcome);
+                self.go_on(question, handler_outcome);
             }
             Approval::Program { said, digest } => {
                 let handler_outcome = self.weigh_program(&question, &digest, *said);
-                self.go_on(question.into(), handler_outcome);
+                self.go_on(question, handler_outcome);
             }
             Approval::Timer => {
                 self.state.questions.push(Question { asked: Asked::People, ..question });

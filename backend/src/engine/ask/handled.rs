@@ -7,19 +7,19 @@ use shared::definition::AutoHandler;
 use shared::error::{FlowCode, RunError};
 use shared::review::Review;
 
-use super::asking::{Asking, HandlerDecision};
 use super::decide::effect::Counted;
 use super::decide::verdict::CheckedVerdict;
 use super::fit::said;
 use super::guardrail::PutIn;
+use super::handler_outcome::HandlerDecision;
 use crate::engine::builder::Builder;
 use crate::engine::next::QuestionAnswer;
-use crate::engine::question::{Approval, Subject};
+use crate::engine::question::{Approval, Question, Subject};
 use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// Lets an `auto` handler decide at once, whatever is asked.
-    pub(super) fn ask_auto(&mut self, asking: Asking, auto: &AutoHandler) -> Result<(), (Subject, RunError)> {
+    pub(super) fn ask_auto(&mut self, asking: Question, auto: &AutoHandler) -> Result<(), (Subject, RunError)> {
         let review = self.review_to_show(&asking)?;
         let (approves, reason) = match auto {
             AutoHandler::Approve => (true, None),
@@ -43,7 +43,7 @@ impl Builder<'_> {
     }
 
     /// Applies the decision of a handler.
-    pub(super) fn handled(&mut self, asking: Asking, decided: HandlerDecision) {
+    pub(super) fn handled(&mut self, asking: Question, decided: HandlerDecision) {
         let review = match self.review_to_show(&asking) {
             Ok(review) => review,
             Err((subject, error)) => return self.answer(subject, QuestionAnswer::Failed(error)),

@@ -14,9 +14,9 @@ use shared::review::{Advice, AskedHandler, Judgement, Review};
 use shared::run::{Step, Usage};
 use shared::time::Timestamp;
 
-use super::asking::{Asking, HandlerOutcome};
 use super::content::judge_of;
 use super::fit::change_output;
+use super::handler_outcome::HandlerOutcome;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
@@ -58,7 +58,7 @@ pub(in crate::engine) static ANSWER: LazyLock<Value> = LazyLock::new(|| {
 });
 
 impl Builder<'_> {
-    pub(super) fn ask_judge(&mut self, asking: Asking, judge: &Judge) -> Result<(), (Subject, RunError)> {
+    pub(super) fn ask_judge(&mut self, asking: Question, judge: &Judge) -> Result<(), (Subject, RunError)> {
         let review = self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let shown = Message::User { text: material(&step, &review, self.history()) };
@@ -68,13 +68,13 @@ impl Builder<'_> {
         let task = self.add_task(&step, TaskKind::Deadline { review: review.id }, until, true);
         self.show_asked_handler(&asking, AskedHandler::program(judge.model.clone(), Via::Judge, until));
         let asked = Asked::Judge { until: Some(until), conversation, digest: review.digest };
-        self.state.questions.push(asking.of(asked, Some(Timer { task, warn_at: None })));
+        self.state.questions.push(Question { asked, timer: Some(Timer { task, warn_at: None }), ..asking });
         Ok(())
     }
 
     /// Reads the answer of a judge. It decides if it is confident enough and the content is unchanged, otherwise it
     /// passes on. `None` if it is asked again.
-    pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> Option<(Asking, HandlerOutcome)> {
+    pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> Option<(Question, HandlerOutcome)> {
         let (mut question, step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
         let Asked::Judge { conversation, digest, .. } = &mut question.asked else { return None };
@@ -92,7 +92,7 @@ impl Builder<'_> {
             Err(mistakes) => Err(format!("Its answer is not valid: {mistakes}.")),
         };
         let digest = std::mem::take(digest);
-        let now = self.review_to_show(&question.clone().into()).ok().filter(|now| now.digest == digest);
+        let now = self.review_to_show(&question).ok().filter(|now| now.digest == digest);
         let handler_outcome = match (read, judge, now) {
             (Ok(_), _, None) => self.unable(judge, "The content changed while it was judged."),
             (Ok(verdict), Some(judge), Some(review)) => self.weigh(judge, &review, &question.subject, verdict),
@@ -129,14 +129,14 @@ impl Builder<'_> {
 
     /// Weighs the answer of a judge again, after guardrails have asked programs about it.
     pub(super) fn weigh_again(&self, question: &Question, said: Judged, digest: &str) -> HandlerOutcome {
-        match (judge_of(self.flow, &self.state, question), self.review_to_show(&question.clone().into())) {
+        match (judge_of(self.flow, &self.state, question), self.review_to_show(question)) {
             (Some(judge), Ok(review)) if review.digest == digest => self.weigh(judge, &review, &question.subject, said),
             (judge, _) => self.unable(judge, "The content changed while it was judged."),
         }
     }
 
     /// Handles a failed call of a judge. `None` if it is retried.
-    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, HandlerOutcome)> {
+    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Question, HandlerOutcome)> {
         let (mut question, mut step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
         let Asked::Judge { conversation, .. } = &mut question.asked else { return None };

@@ -10,8 +10,8 @@ use shared::id::{ReviewId, TaskId};
 use shared::review::{Advice, AskedHandler, Changes, Review};
 use shared::time::{Span, Timestamp};
 
-use super::asking::{Asking, HandlerOutcome};
 use super::content::handlers;
+use super::handler_outcome::HandlerOutcome;
 use crate::clock::Moment;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::input::{HandlerAnswer, TaskFailure};
@@ -26,7 +26,7 @@ use crate::flow::{Compiled, host_of};
 const FUNCTION_TIMEOUT: Span = Span::secs(300);
 
 impl Builder<'_> {
-    pub(super) fn ask_program(&mut self, asking: Asking) -> Result<(), (Subject, RunError)> {
+    pub(super) fn ask_program(&mut self, asking: Question) -> Result<(), (Subject, RunError)> {
         self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let handler = handlers(self.flow, &self.state, &asking.subject).get(asking.handler);
@@ -37,7 +37,8 @@ impl Builder<'_> {
         let (by, via) = name(handler);
         self.show_asked_handler(&asking, AskedHandler::program(by, via, until));
         let asked = Asked::Program { since: self.now, until, task, tries: 1, answers_later: false };
-        self.state.questions.push(asking.of(asked, Some(Timer { task: deadline, warn_at: None })));
+        let timer = Some(Timer { task: deadline, warn_at: None });
+        self.state.questions.push(Question { asked, timer, ..asking });
         Ok(())
     }
 
@@ -47,7 +48,7 @@ impl Builder<'_> {
         task: TaskId,
         digest: &str,
         answer: HandlerAnswer,
-    ) -> Result<Option<(Asking, HandlerOutcome)>, Refusal> {
+    ) -> Result<Option<(Question, HandlerOutcome)>, Refusal> {
         let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
         let (question, _) = self.take_question(review).ok_or(Refusal::TaskOver)?;
         let handler_outcome = match answer {
@@ -65,7 +66,7 @@ impl Builder<'_> {
 
     /// Checks the decision of a program on the content with this digest.
     pub(super) fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> HandlerOutcome {
-        let review = match self.review_to_show(&asking(question)) {
+        let review = match self.review_to_show(question) {
             Ok(review) => review,
             Err((_, error)) => return self.unable_program(question, &error.message),
         };
@@ -86,18 +87,17 @@ impl Builder<'_> {
     }
 
     /// Opens the review, so that people may decide until the program answers.
-    fn answers_later(&mut self, question: Question) -> Result<(), (Subject, RunError)> {
+    fn answers_later(&mut self, mut question: Question) -> Result<(), (Subject, RunError)> {
         let (by, via) = name(self.program_at(&question));
         let Asked::Program { since, until, task, tries, .. } = question.asked else { return Ok(()) };
         let timer = question.timer;
-        let mut asking = Asking::from(question);
-        if !asking.pending {
-            let opened = self.open_pending(&mut asking, AskedHandler::program(by, via, until));
+        if !question.pending {
+            let opened = self.open_pending(&mut question, AskedHandler::program(by, via, until));
             opened.inspect_err(|_| self.end_tasks(task, timer))?;
         }
         self.end_task(task);
-        let asked = Asked::Program { since, until, task, tries, answers_later: true };
-        self.state.questions.push(asking.of(asked, timer));
+        question.asked = Asked::Program { since, until, task, tries, answers_later: true };
+        self.state.questions.push(question);
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl Builder<'_> {
         id: ReviewId,
         task: TaskId,
         answer: Box<ProgramAnswer>,
-    ) -> Result<(Asking, HandlerOutcome), Refusal> {
+    ) -> Result<(Question, HandlerOutcome), Refusal> {
         let is_asked = |question: &&Question| matches!(question.asked, Asked::Program { task: its, .. } if its == task);
         let Some(question) = self.state.question(id).filter(is_asked) else {
             return Err(match self.reviews.get(&id) {
@@ -124,7 +124,7 @@ impl Builder<'_> {
                 None => Refusal::NotFound,
             });
         };
-        let review = self.review_to_show(&asking(question)).map_err(|_| Refusal::NotFound)?;
+        let review = self.review_to_show(question).map_err(|_| Refusal::NotFound)?;
         let required = |place: &str| Mistake::new(place, "required", "name the `revision` and `digest` that you saw");
         let (Some(revision), Some(digest)) = (answer.revision, &answer.digest) else {
             let missing = [("/revision", answer.revision.is_none()), ("/digest", answer.digest.is_none())];
@@ -144,7 +144,7 @@ impl Builder<'_> {
     }
 
     /// Handles a failed request to a program. `None` if it is retried, which it is until its deadline.
-    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, HandlerOutcome)> {
+    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Question, HandlerOutcome)> {
         let (mut question, mut step) = self.take_question(review)?;
         let Asked::Program { task, until, tries, .. } = &mut question.asked else { return None };
         let Some(due_at) = self.next_try_until(*until, *tries, why) else {
@@ -180,7 +180,7 @@ impl Builder<'_> {
             return HandlerOutcome::Passes(advice);
         }
         let comment = Some(advice.reason.clone());
-        let decided = self.review_to_show(&asking(question)).ok().and_then(|review| {
+        let decided = self.review_to_show(question).ok().and_then(|review| {
             let nothing = Changes::default();
             self.fit_yes_or_no(&review, &question.subject, false, comment, &nothing, advice.via).ok()
         });
@@ -220,12 +220,8 @@ pub(in crate::engine) fn composed(
 ) -> Result<Review, RunError> {
     let snapshot = Snapshot::new(state.clone(), []);
     let builder = Builder::resume(flow, snapshot, Moment { now: since, seed: [0; 16] });
-    let review = builder.composed(&asking(question)).map_err(|(_, error)| error)?;
+    let review = builder.composed(question).map_err(|(_, error)| error)?;
     Ok(Review { expires_at: None, on_timeout: None, ..review })
-}
-
-fn asking(question: &Question) -> Asking {
-    question.clone().into()
 }
 
 fn timeout(handler: Option<&Handler>) -> Span {

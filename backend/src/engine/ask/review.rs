@@ -11,7 +11,6 @@ use shared::run::Step;
 use shared::time::Timestamp;
 use shared::voting::Edited;
 
-use super::asking::Asking;
 use super::content::{Content, human};
 use super::deadline::warning;
 use super::subject::nothing_waits;
@@ -29,7 +28,7 @@ impl Builder<'_> {
     /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them.
     pub(super) fn ask_people(
         &mut self,
-        asking: Asking,
+        asking: Question,
         channel: Option<AskedHandler>,
     ) -> Result<(), (Subject, RunError)> {
         let Some(step) = self.state.step_of(&asking.subject).cloned() else {
@@ -58,8 +57,8 @@ impl Builder<'_> {
             expires_at
         };
         let timer = self.add_timer(&step, id, expires_at);
-        let asking = Asking { advice: Vec::new(), pending: true, ..asking };
-        self.state.questions.push(asking.of(Asked::People, timer));
+        let asked = Asked::People;
+        self.state.questions.push(Question { advice: Vec::new(), pending: true, asked, timer, ..asking });
         Ok(())
     }
 
