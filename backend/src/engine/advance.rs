@@ -204,19 +204,22 @@ impl Builder<'_> {
 
     fn enter(&mut self, branch: u32, id: &NodeId, node: &Node, correction: Option<String>) {
         let step = self.start_step(id, node.kind.as_str());
-        match &node.kind {
+        let own = step.clone();
+        let entered = match &node.kind {
             NodeKind::Set(values) => self.enter_set(branch, step, node, values),
             NodeKind::Router(router) => self.enter_router(branch, step, router),
-            NodeKind::Human(_) => self.enter_human(branch, step),
-            NodeKind::Agent { agent, prompt } => {
-                self.enter_agent(branch, step, agent, prompt.as_deref(), correction);
+            NodeKind::Human(_) => {
+                self.enter_human(branch, step);
+                Ok(())
             }
-            NodeKind::Tool { tool, arguments } => {
-                self.enter_tool(branch, step, tool, arguments.as_ref(), correction);
-            }
+            NodeKind::Agent { agent, prompt } => self.enter_agent(branch, step, agent, prompt.as_deref(), correction),
+            NodeKind::Tool { tool, arguments } => self.enter_tool(branch, step, tool, arguments.as_ref(), correction),
             NodeKind::Map(map) => self.enter_map(branch, step, map, correction.as_deref()),
             NodeKind::Flow(call) => self.enter_flow(branch, step, call, correction),
             NodeKind::Team(team) => self.enter_team(branch, step, team, correction.as_deref()),
+        };
+        if let Err(error) = entered {
+            self.fail_step(branch, own, error);
         }
     }
 

@@ -2,7 +2,7 @@
 //! calls that are executed (`call.rs`) before the next turn.
 
 use shared::JsonMap;
-use shared::error::FlowCode;
+use shared::error::{FlowCode, RunError};
 use shared::id::{NodeId, TaskId};
 use shared::run::Step;
 
@@ -17,7 +17,7 @@ use crate::engine::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {
     /// Enters an agent node. With a correction, the conversation opens with the prompt, the agent's last answer and the
-    /// correction.
+    /// correction. `Err` if the step fails.
     pub(in crate::engine) fn enter_agent(
         &mut self,
         branch: u32,
@@ -25,20 +25,16 @@ impl Builder<'_> {
         agent: &str,
         prompt: Option<&str>,
         correction: Option<String>,
-    ) {
-        let opened = self.prompt(&step, prompt).and_then(|prompt| {
-            let mut messages = vec![Message::User { text: prompt }];
-            if let Some(correction) = correction {
-                let last = self.state.answers.get(&step.node).cloned();
-                messages.extend(last.map(|text| Message::Assistant { text, calls: Vec::new() }));
-                messages.push(Message::User { text: correction });
-            }
-            self.converse(&step, agent, messages)
-        });
-        match opened {
-            Ok(conversation) => self.begin(branch, step, conversation),
-            Err(error) => self.fail_step(branch, step, error),
+    ) -> Result<(), RunError> {
+        let mut messages = vec![Message::User { text: self.prompt(&step, prompt)? }];
+        if let Some(correction) = correction {
+            let last = self.state.answers.get(&step.node).cloned();
+            messages.extend(last.map(|text| Message::Assistant { text, calls: Vec::new() }));
+            messages.push(Message::User { text: correction });
         }
+        let conversation = self.converse(&step, agent, messages)?;
+        self.begin(branch, step, conversation);
+        Ok(())
     }
 
     /// Applies the answer of an agent's model: it is final, or its calls are made. Fails the conversation if its budget

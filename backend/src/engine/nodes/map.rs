@@ -19,32 +19,26 @@ use crate::engine::phase::{Branch, Phase};
 use crate::engine::scope;
 
 impl Builder<'_> {
-    /// Enters a map: sends a branch to the mapped node for each item.
+    /// Enters a map: sends a branch to the mapped node for each item. `Err` if the step fails.
     pub(in crate::engine) fn enter_map(
         &mut self,
         branch: u32,
         mut step: Step,
         map: &MapNode,
         correction: Option<&str>,
-    ) {
+    ) -> Result<(), RunError> {
         let flow = self.flow;
-        let items = match self.items(&step, map) {
-            Ok(items) => items,
-            Err(why) => {
-                let error = failure(FlowCode::FlowCondition, &step.node, why);
-                return self.fail_step(branch, step, error);
-            }
-        };
+        let items = self.items(&step, map).map_err(|why| failure(FlowCode::FlowCondition, &step.node, why))?;
         let mapped = step.node.beside(&map.node);
         let own = flow.map_of(&mapped).is_some_and(|(id, _)| id == step.node);
         if !flow.node(&mapped).is_some_and(|node| own && node.kind.is_mappable()) {
             let message = format!("`{}` cannot run for each item", map.node);
-            let error = failure(FlowCode::FlowInvalid, &step.node, message);
-            return self.fail_step(branch, step, error);
+            return Err(failure(FlowCode::FlowInvalid, &step.node, message));
         }
         step.note = Some(format!("{} items", items.len()));
         if items.is_empty() {
-            return self.map_done(branch, step, Vec::new());
+            self.map_done(branch, step, Vec::new());
+            return Ok(());
         }
         let first = self.state.visits.get(&mapped).copied().unwrap_or(0) + 1;
         let count = items.len();
@@ -60,6 +54,7 @@ impl Builder<'_> {
         for item in items.into_iter().rev() {
             self.arrivals.push_front(item);
         }
+        Ok(())
     }
 
     /// Returns the current list. `Err` says why the map cannot use it.

@@ -23,24 +23,20 @@ use crate::engine::state::Frame;
 use crate::engine::view;
 
 impl Builder<'_> {
-    /// Enters a flow node: starts the called flow in a new frame.
+    /// Enters a flow node: starts the called flow in a new frame. `Err` if the step fails.
     pub(in crate::engine) fn enter_flow(
         &mut self,
         branch: u32,
         mut step: Step,
         call: &FlowCall,
         correction: Option<String>,
-    ) {
+    ) -> Result<(), RunError> {
         let flow = self.flow;
         let Some((called, start)) = flow.called(&step.node).and_then(|called| Some((called, called.flow.start()?)))
         else {
-            let error = failure(FlowCode::FlowInvalid, &step.node, format!("the flow `{}` does not exist", call.id));
-            return self.fail_step(branch, step, error);
+            return Err(failure(FlowCode::FlowInvalid, &step.node, format!("the flow `{}` does not exist", call.id)));
         };
-        let input = match self.call_input(&step, call, correction.as_deref()) {
-            Ok(input) => input,
-            Err(error) => return self.fail_step(branch, step, error),
-        };
+        let input = self.call_input(&step, call, correction.as_deref())?;
         step.note = Some(format!("{}, version {}", called.flow.title(), called.version));
         let frame = step.node.call(step.visit);
         let keys = state_keys(called, &input);
@@ -48,6 +44,7 @@ impl Builder<'_> {
         self.settle(branch, Phase::Flow { step });
         let first = self.next_number();
         self.arrivals.push_back(Arrival::at(first, NodeId::within(&frame, start)));
+        Ok(())
     }
 
     /// Returns the checked input of a call: its rendered templates, or the readable keys that the called flow's `input`

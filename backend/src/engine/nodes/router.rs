@@ -12,15 +12,18 @@ use crate::engine::next::StepEnd;
 use crate::engine::scope::Visit;
 
 impl Builder<'_> {
-    /// Enters a router: follows `next`, or starts the agent that chooses among the targets.
-    pub(in crate::engine) fn enter_router(&mut self, branch: u32, step: Step, router: &RouterNode) {
+    /// Enters a router: follows `next`, or starts the agent that chooses among the targets. `Err` if the step fails.
+    pub(in crate::engine) fn enter_router(
+        &mut self,
+        branch: u32,
+        step: Step,
+        router: &RouterNode,
+    ) -> Result<(), RunError> {
         let Some(agent) = &router.agent else {
-            return self.finish_step(branch, step, JsonMap::new());
+            self.finish_step(branch, step, JsonMap::new());
+            return Ok(());
         };
-        let targets = match self.targets(&step.node, step.visit) {
-            Ok(targets) => targets,
-            Err(error) => return self.fail_step(branch, step, error),
-        };
+        let targets = self.targets(&step.node, step.visit)?;
         let mut choices: Vec<Target> = Vec::new();
         for target in &targets {
             let open = match target {
@@ -34,19 +37,14 @@ impl Builder<'_> {
         // Where no target has visits left, the first one's own rule (`on_visit_limit`, or the error) applies.
         let only = if choices.is_empty() { targets.first() } else { choices.first().filter(|_| choices.len() == 1) };
         if let Some(only) = only.cloned() {
-            return self.end(branch, step, StepEnd::Chose { targets: vec![only] });
+            self.end(branch, step, StepEnd::Chose { targets: vec![only] });
+            return Ok(());
         }
-        let opened = self.router_prompt(&step, router).and_then(|prompt| {
-            let text = format!("{prompt}\n\n{}{}", self.described(&step, &choices), request(&choices));
-            self.converse(&step, agent, vec![Message::User { text }])
-        });
-        match opened {
-            Ok(conversation) => {
-                let conversation = Conversation { purpose: Purpose::Choice(choices), ..conversation };
-                self.begin(branch, step, conversation);
-            }
-            Err(error) => self.fail_step(branch, step, error),
-        }
+        let prompt = self.router_prompt(&step, router)?;
+        let text = format!("{prompt}\n\n{}{}", self.described(&step, &choices), request(&choices));
+        let conversation = self.converse(&step, agent, vec![Message::User { text }])?;
+        self.begin(branch, step, Conversation { purpose: Purpose::Choice(choices), ..conversation });
+        Ok(())
     }
 
     /// Returns the descriptions of the targets, one per line.

@@ -3,7 +3,7 @@
 //! next turn ([`crate::engine::team`]).
 
 use shared::definition::{Team, TeamStrategy};
-use shared::error::FlowCode;
+use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
 use crate::engine::accounts::add_all;
@@ -14,17 +14,22 @@ use crate::engine::phase::Phase;
 use crate::engine::team::{Contribution, NextTurn, TeamWork};
 
 impl Builder<'_> {
-    /// Enters a team node. With a correction, the prompt contains the last answer and the correction.
-    pub(in crate::engine) fn enter_team(&mut self, branch: u32, step: Step, team: &Team, correction: Option<&str>) {
-        let mut prompt = match self.prompt(&step, team.prompt.as_deref()) {
-            Ok(prompt) => prompt,
-            Err(error) => return self.fail_step(branch, step, error),
-        };
+    /// Enters a team node. With a correction, the prompt contains the last answer and the correction. `Err` if the step
+    /// fails.
+    pub(in crate::engine) fn enter_team(
+        &mut self,
+        branch: u32,
+        step: Step,
+        team: &Team,
+        correction: Option<&str>,
+    ) -> Result<(), RunError> {
+        let mut prompt = self.prompt(&step, team.prompt.as_deref())?;
         if let Some(correction) = correction {
             let last = self.state.answers.get(&step.node).map_or("", String::as_str);
             prompt = format!("{prompt}\n\nThe last answer was:\n\n{last}\n\nIt is to be corrected: {correction}");
         }
         self.go_on_with_team(branch, step, Box::new(TeamWork::of(team, prompt)));
+        Ok(())
     }
 
     /// Begins the next turns of a team in which none is under way.

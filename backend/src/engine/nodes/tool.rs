@@ -18,7 +18,7 @@ use crate::engine::ruling::Ruling;
 use crate::engine::scope;
 
 impl<'f> Builder<'f> {
-    /// Enters a tool node: starts its call, or asks about it if a gate holds it back.
+    /// Enters a tool node: starts its call, or asks about it if a gate holds it back. `Err` if the step fails.
     pub(in crate::engine) fn enter_tool(
         &mut self,
         branch: u32,
@@ -26,15 +26,13 @@ impl<'f> Builder<'f> {
         tool: &str,
         templates: Option<&JsonMap>,
         correction: Option<String>,
-    ) {
-        let mut call = match self.tool_call(&step, tool, templates, correction.as_deref()) {
-            Ok(call) => call,
-            Err(error) => return self.fail_step(branch, step, error),
-        };
+    ) -> Result<(), RunError> {
+        let mut call = self.tool_call(&step, tool, templates, correction.as_deref())?;
         match self.hold_back(&step, correction.as_deref(), None, &mut call) {
             None => self.run_tool(branch, step, call, correction),
             Some(gate) => self.wait_at(gate, branch, step, call, correction),
         }
+        Ok(())
     }
 
     fn wait_at(&mut self, gate: &'f Gate, branch: u32, step: Step, call: ToolCall, correction: Option<String>) {
