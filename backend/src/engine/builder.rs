@@ -145,11 +145,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Returns a transition that only has entries, and leaves the run as it was, with its revision.
-    pub(super) fn finish_unchanged(self) -> Transition {
-        self.into_transition(None)
-    }
-
-    fn into_transition(self, refused: Option<Refusal>) -> Transition {
+    pub(super) fn into_transition(self, refused: Option<Refusal>) -> Transition {
         let run = view::summary(&self.state);
         let shown = self.state.shown_id();
         // A carrier has no entries of its own, only those of its review.

@@ -1,14 +1,10 @@
 //! Creates the log entries of a run, from the types of `shared::log`.
 
 use serde_json::Value;
-use shared::JsonMap;
 use shared::author::Author;
 use shared::error::RunError;
-use shared::grant::Grant;
-use shared::id::ReviewId;
 use shared::log::{
-    EventData, GrantUsed, GuardrailFired, ModelAnswered, ModelCall, OfGrant, OfReview, OfStep, ReviewChange,
-    ReviewUpdated, StepCompleted, StepRetrying, ToolExecuted,
+    EventData, ModelAnswered, ModelCall, OfReview, ReviewChange, ReviewUpdated, StepRetrying, ToolExecuted,
 };
 use shared::review::Review;
 use shared::run::{AgentCall, Step};
@@ -19,25 +15,10 @@ use super::conversation::ToolCall;
 use super::input::{ModelAnswer, ModelToolCall};
 
 impl Builder<'_> {
-    pub(super) fn emit_started(&mut self, step: &Step) {
-        self.emit(None, None, EventData::StepStarted(OfStep { step: step.clone() }));
-    }
-
     /// Emits that a step will be retried at `due_at`.
     pub(super) fn emit_retrying(&mut self, step: &Step, error: &RunError, due_at: Timestamp) {
         let data = StepRetrying { step: step.clone(), error: error.clone(), due_at };
         self.emit(None, None, EventData::StepRetrying(data));
-    }
-
-    /// Emits that a step is completed, with what it wrote.
-    pub(super) fn emit_completed(&mut self, step: &Step, writes: &JsonMap) {
-        let data = StepCompleted { step: step.clone(), writes: writes.clone() };
-        self.emit(None, None, EventData::StepCompleted(data));
-    }
-
-    /// Emits that a step has failed; the step has the error.
-    pub(super) fn emit_failed(&mut self, step: &Step) {
-        self.emit(None, None, EventData::StepFailed(OfStep { step: step.clone() }));
     }
 
     /// Emits the answer of a model, with what it was told and its usage.
@@ -122,21 +103,6 @@ impl Builder<'_> {
         self.emit(Some(review.id), by, data);
     }
 
-    pub(super) fn emit_granted(&mut self, grant: &Grant) {
-        let data = EventData::GrantMade(OfGrant { grant: Box::new(grant.clone()) });
-        self.emit(Some(grant.review_id), Some(grant.given_by.clone().into()), data);
-    }
-
-    /// Emits that a grant approved a call, whose review is resolved at once.
-    pub(super) fn emit_grant_used(&mut self, grant: &Grant, review: ReviewId, call: &str) {
-        let data = EventData::GrantUsed(GrantUsed { grant: Box::new(grant.clone()), call: call.to_owned() });
-        self.emit(Some(review), None, data);
-    }
-
-    /// Emits a finding of a guardrail, with the review whose decision was checked, if any.
-    pub(super) fn emit_guardrail(&mut self, fired: GuardrailFired) {
-        self.emit(fired.review, None, EventData::GuardrailFired(fired));
-    }
 }
 
 /// Returns the review as everybody may read it, without secret votes.

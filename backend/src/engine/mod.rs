@@ -99,7 +99,7 @@ fn respond(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) ->
     if let Input::View { review, by, seen } = input {
         let mut builder = Builder::resume(flow, snapshot, moment);
         builder.viewed(review, &by, seen)?;
-        return Ok(builder.finish_unchanged());
+        return Ok(builder.into_transition(None));
     }
     let mut builder = resume(flow, snapshot, moment);
     let expired = expire_overdue(&mut builder);

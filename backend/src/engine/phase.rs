@@ -87,6 +87,22 @@ pub enum Phase {
     },
 }
 
+/// The visit of a phase, by reference. A macro, so that one list serves shared and mutable references.
+macro_rules! step_of {
+    ($phase:expr) => {
+        match $phase {
+            Self::Joining { .. } => None,
+            Self::Agent { step, .. }
+            | Self::Tool { step, .. }
+            | Self::Human { step, .. }
+            | Self::Map { step, .. }
+            | Self::Team { step, .. }
+            | Self::Returning { step }
+            | Self::Flow { step } => Some(step),
+        }
+    };
+}
+
 impl Phase {
     /// Creates the phase of a tool node's call.
     pub(super) fn tool(step: Step, call: ToolCall, correction: Option<String>) -> Self {
@@ -95,30 +111,12 @@ impl Phase {
 
     /// Returns the visit; `None` while the branch waits at a join.
     pub fn step(&self) -> Option<&Step> {
-        match self {
-            Self::Joining { .. } => None,
-            Self::Agent { step, .. }
-            | Self::Tool { step, .. }
-            | Self::Human { step, .. }
-            | Self::Map { step, .. }
-            | Self::Team { step, .. }
-            | Self::Returning { step }
-            | Self::Flow { step } => Some(step),
-        }
+        step_of!(self)
     }
 
     /// Returns the visit like [`Self::step`], to change it.
     pub fn step_mut(&mut self) -> Option<&mut Step> {
-        match self {
-            Self::Joining { .. } => None,
-            Self::Agent { step, .. }
-            | Self::Tool { step, .. }
-            | Self::Human { step, .. }
-            | Self::Map { step, .. }
-            | Self::Team { step, .. }
-            | Self::Returning { step }
-            | Self::Flow { step } => Some(step),
-        }
+        step_of!(self)
     }
 
     /// Whether it waits for the end of this frame.
@@ -158,6 +156,19 @@ impl Phase {
         }
     }
 
+    /// Returns the progress of the team, if one works.
+    pub(super) fn team(&self) -> Option<&TeamWork> {
+        match self {
+            Self::Team { team, .. } => Some(team),
+            _ => None,
+        }
+    }
+
+    /// Whether a task is the model call of the turn that is under way.
+    pub(super) fn calls_model(&self, task: TaskId) -> bool {
+        self.conversation().is_some_and(|own| own.model_task == Some(task))
+    }
+
     /// Whether agents work on its calls.
     pub fn delegates(&self) -> bool {
         self.calls().iter().any(|call| call.state == ToolCallState::Delegated)
@@ -173,12 +184,7 @@ impl Phase {
         match self {
             Self::Agent { conversation, .. } => &conversation.calls,
             Self::Tool { call, .. } => std::slice::from_ref(call),
-            Self::Joining { .. }
-            | Self::Human { .. }
-            | Self::Map { .. }
-            | Self::Team { .. }
-            | Self::Returning { .. }
-            | Self::Flow { .. } => &[],
+            _ => &[],
         }
     }
 
@@ -187,12 +193,7 @@ impl Phase {
         match self {
             Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
             Self::Tool { call, .. } => std::slice::from_mut(call),
-            Self::Joining { .. }
-            | Self::Human { .. }
-            | Self::Map { .. }
-            | Self::Team { .. }
-            | Self::Returning { .. }
-            | Self::Flow { .. } => &mut [],
+            _ => &mut [],
         }
     }
 }

@@ -39,6 +39,12 @@ impl Findings {
         inquiries(self.0.iter().map(|(_, finding)| finding))
     }
 
+    /// Returns the findings as warnings before a decision. Programs are asked only after approval, so what is left to
+    /// them is not known yet.
+    pub(super) fn warnings(&self) -> Vec<Warning> {
+        self.0.iter().filter(|(_, finding)| finding.inquiry.is_none()).map(warning).collect()
+    }
+
     /// Notes on a resolved review which actions are redacted, and what is blocked.
     pub(super) fn note(&self, review: &mut Review) {
         let with = |effect| self.0.iter().filter(move |(_, finding)| finding.effect == effect);

@@ -162,11 +162,21 @@ impl RunState {
         self.questions.iter().filter(move |question| question.subject.branch() == Some(branch))
     }
 
+    /// Returns the phase of a branch.
+    pub(super) fn phase(&self, branch: u32) -> Option<&Phase> {
+        self.branches.get(&branch).map(|branch| &branch.phase)
+    }
+
+    /// Returns the phase of the branch that waits for an answer about this subject.
+    pub(super) fn phase_of(&self, subject: &Subject) -> Option<&Phase> {
+        self.phase(subject.branch()?)
+    }
+
     /// Returns the visit in which a question is asked.
     pub fn step_of<'s>(&'s self, subject: &'s Subject) -> Option<&'s Step> {
         match subject {
             Subject::Handoff { step, .. } => Some(step),
-            _ => self.branches.get(&subject.branch()?)?.phase.step(),
+            _ => self.phase(subject.branch()?)?.step(),
         }
     }
 
@@ -175,8 +185,7 @@ impl RunState {
         &'s self,
         subject: &'s Subject,
     ) -> (Option<CallingAgent<'s>>, impl Iterator<Item = &'s ToolCall>) {
-        let branch = subject.branch().and_then(|branch| self.branches.get(&branch));
-        let (agent, calls) = match (subject, branch.map(|branch| &branch.phase)) {
+        let (agent, calls) = match (subject, self.phase_of(subject)) {
             (Subject::Handoff { agent, call, .. }, _) => {
                 let agent = agent.as_deref().map(|name| CallingAgent { name, gates_of: name });
                 (agent, std::slice::from_ref(&**call))
@@ -212,7 +221,7 @@ impl RunState {
 
     /// Returns the branch that waits for the result of a branch, if there is one.
     pub fn parent_of(&self, branch: u32) -> Option<u32> {
-        self.branches.get(&branch)?.phase.works_for()
+        self.phase(branch)?.works_for()
     }
 
     /// Returns the outermost branch that a branch works for; the branch itself if it works for none.
@@ -229,7 +238,7 @@ impl RunState {
     /// Returns the branch of the team that a branch works in: itself, or one that it works for.
     pub fn team_of(&self, branch: u32) -> Option<u32> {
         let mut up = std::iter::successors(Some(branch), |branch| self.parent_of(*branch));
-        up.find(|branch| matches!(self.branches.get(branch).map(|own| &own.phase), Some(Phase::Team { .. })))
+        up.find(|branch| self.phase(*branch).and_then(Phase::team).is_some())
     }
 
     /// Removes a frame, with the visits, decisions and answers of its nodes.

@@ -3,6 +3,7 @@
 use shared::JsonMap;
 use shared::error::RunError;
 use shared::id::{NodeId, StepId};
+use shared::log::{EventData, OfStep, StepCompleted};
 use shared::run::{Step, StepStatus};
 
 use super::builder::Builder;
@@ -26,7 +27,7 @@ impl Builder<'_> {
             error: None,
             note: None,
         };
-        self.emit_started(&step);
+        self.emit(None, None, EventData::StepStarted(OfStep { step: step.clone() }));
         self.put_step(&step);
         step
     }
@@ -34,14 +35,15 @@ impl Builder<'_> {
     /// Completes a visit that has written `writes`.
     pub(super) fn complete_step(&mut self, step: &mut Step, writes: &JsonMap) {
         self.end_step(step, StepStatus::Completed);
-        self.emit_completed(step, writes);
+        let data = StepCompleted { step: step.clone(), writes: writes.clone() };
+        self.emit(None, None, EventData::StepCompleted(data));
     }
 
     /// Records that a visit has failed; [`Self::fail_step`] reports it with its consequences.
     pub(super) fn record_failure(&mut self, step: &mut Step, error: RunError) {
         step.error = Some(error);
         self.end_step(step, StepStatus::Failed);
-        self.emit_failed(step);
+        self.emit(None, None, EventData::StepFailed(OfStep { step: step.clone() }));
     }
 
     /// Sets the final status and the duration of a visit.

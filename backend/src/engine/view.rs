@@ -108,12 +108,8 @@ pub fn given_out(flow: &Compiled, state: &RunState) -> Option<JsonMap> {
 pub(super) fn output(flow: &Compiled, keys: &JsonMap) -> JsonMap {
     match &flow.flow.output {
         None => keys.clone(),
-        Some(named) => named.iter().filter_map(|key| keys.get_key_value(key)).map(clone_entry).collect(),
+        Some(named) => named.iter().filter_map(|key| Some((key.clone(), keys.get(key)?.clone()))).collect(),
     }
-}
-
-fn clone_entry((key, value): (&String, &serde_json::Value)) -> (String, serde_json::Value) {
-    (key.clone(), value.clone())
 }
 
 /// Returns the usage of the run up to `now`.

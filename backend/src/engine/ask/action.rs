@@ -21,7 +21,7 @@ use crate::engine::conversation::Conversation;
 use crate::engine::next::QuestionAnswer;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
-use crate::engine::ruling::{Findings, Ruling, warning};
+use crate::engine::ruling::{Findings, Ruling};
 use crate::engine::{scope, view};
 use crate::flow::guardrail::{Finding, action};
 use crate::flow::{Compiled, embed, has_references, reference};
@@ -147,8 +147,7 @@ fn agent_text() -> Value {
 impl<'f> Builder<'f> {
     /// Returns the action that a subject is about; `None` if it is about something else.
     fn proposed(&self, subject: &Subject) -> Option<Proposed<'f>> {
-        let branch = self.state.branches.get(&subject.branch()?)?;
-        match (subject, &branch.phase) {
+        match (subject, self.state.phase_of(subject)?) {
             (Subject::Agent { .. }, Phase::Agent { conversation, .. }) => Some(Proposed::of_agent(conversation)),
             (Subject::Output { .. }, Phase::Returning { step }) => {
                 let flow = self.flow.of(&step.node);
@@ -193,8 +192,7 @@ impl<'f> Builder<'f> {
         };
         let given = self.given_title(step, gate, proposed.seen());
         let findings = self.let_pass(step, gate, &proposed, proposed.arguments.clone()).1;
-        let findings = findings.into_iter().filter(|finding| finding.inquiry.is_none()).collect();
-        let warnings = Findings::of(&action.id, findings).0.iter().map(warning).collect();
+        let warnings = Findings::of(&action.id, findings).warnings();
         let (timeout, on_timeout) = self.time_at_gates(step, &[gate]);
         Ok(Some(Content {
             kind,
@@ -276,10 +274,10 @@ impl<'f> Builder<'f> {
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
     ) -> Result<(), Vec<Mistake>> {
-        let branch = subject.branch().and_then(|branch| self.state.branches.get(&branch));
+        let phase = self.state.phase_of(subject);
         let check = |(id, decision): (&String, &ActionDecision)| {
             let place = |part| pointer(["verdict", "decisions", id, part]);
-            match (subject, branch.map(|branch| &branch.phase), decision) {
+            match (subject, phase, decision) {
                 (
                     Subject::Agent { .. },
                     Some(Phase::Agent { step, conversation }),

@@ -11,6 +11,7 @@ use shared::definition::{Gate, Handler};
 use shared::error::{Mistake, pointer};
 use shared::grant::{Grant, GrantScope, GrantedCall, Remember};
 use shared::id::{GrantId, NodeId, ReviewId, Username};
+use shared::log::{EventData, GrantUsed, OfGrant};
 use shared::review::{Action, Outcome, Review};
 
 use super::content::{Content, handlers};
@@ -123,8 +124,10 @@ impl<'f> Builder<'f> {
     /// Adds the grants of a decision to the transition.
     pub(in crate::engine) fn give(&mut self, granted: Vec<Granted>) {
         for granted in granted {
-            self.emit_granted(&granted.grant);
-            self.given.push(granted.grant.clone());
+            let Granted { grant, .. } = &granted;
+            let (review, by) = (grant.review_id, grant.given_by.clone().into());
+            self.emit(Some(review), Some(by), EventData::GrantMade(OfGrant { grant: Box::new(grant.clone()) }));
+            self.given.push(grant.clone());
             self.grants.push(granted);
         }
     }
@@ -190,7 +193,8 @@ impl<'f> Builder<'f> {
             GrantScope::Flow => "for this flow",
         };
         let reason = format!("{} allowed this {place} until {}", grant.given_by, grant.expires_at);
-        self.emit_grant_used(grant, review.id, &call);
+        let used = GrantUsed { grant: Box::new(grant.clone()), call };
+        self.emit(Some(review.id), None, EventData::GrantUsed(used));
         let answer = self.rule(&review, subject, &decisions, None);
         self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto, answer.findings());
         self.used.push(granted);

@@ -16,10 +16,13 @@ impl<'f> Builder<'f> {
             if self.is_granted(&lone, gate) {
                 continue;
             }
+            let (changes_team, step) = (self.changes_team(&lone), self.state.step_of(&lone));
             let group = groups.iter_mut().find(|(first, calls)| {
                 let others = Subject::Calls { branch, calls: calls.clone() };
                 // A change of a team is asked about by itself.
-                !self.changes_team(&others) && self.are_asked_together(&lone, first, gate)
+                !changes_team
+                    && !self.changes_team(&others)
+                    && step.is_some_and(|step| self.ask_the_same(step, first, gate))
             });
             match group {
                 Some((_, calls)) => calls.push(call.clone()),
@@ -31,14 +34,6 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Whether calls of two gates are asked about in one question.
-    fn are_asked_together(&self, subject: &Subject, one: &'f Gate, other: &'f Gate) -> bool {
-        let Some(step) = self.state.step_of(subject) else { return false };
-        !self.changes_team(subject) && self.ask_the_same(step, one, other)
-    }
-}
-
-impl Builder<'_> {
     /// Whether a call makes a specialist or changes a strategy.
     fn changes_team(&self, subject: &Subject) -> bool {
         let flow = self.state.step_of(subject).map(|step| self.flow.of(&step.node));

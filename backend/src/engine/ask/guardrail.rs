@@ -9,7 +9,7 @@ use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{Effect, GuardrailScope, NodeKind};
 use shared::error::{FlowCode, Mistake, RunError, pointer};
 use shared::id::{NodeId, ReviewId};
-use shared::log::GuardrailFired;
+use shared::log::{EventData, GuardrailFired};
 use shared::review::{Review, Warning};
 use shared::run::Step;
 
@@ -19,7 +19,7 @@ use crate::engine::conversation::{CallingAgent, ToolCall};
 use crate::engine::guardrail_reply::answer_to;
 use crate::engine::invoke::parameters;
 use crate::engine::question::Subject;
-use crate::engine::ruling::{Blocked, CallRulings, Findings, Ruling, inquiries, warning, words};
+use crate::engine::ruling::{Blocked, CallRulings, Findings, Ruling, inquiries, words};
 use crate::engine::transition::Refusal;
 use crate::engine::{carrier, scope, view};
 use crate::flow::guardrail::{Finding, GuardrailVerdict, Inquiry, Matter, action};
@@ -213,9 +213,7 @@ impl Builder<'_> {
     ) -> Vec<Warning> {
         let of = |call: &'c ToolCall| {
             let findings = self.rule_run(step, agent, call.clone()).1;
-            // Programs are asked only after approval.
-            let known = findings.into_iter().filter(|finding| finding.inquiry.is_none());
-            known.map(move |finding| warning(&(Some(call.id.clone()), finding)))
+            Findings::of(&call.id, findings).warnings()
         };
         calls.into_iter().flat_map(of).collect()
     }
@@ -326,7 +324,8 @@ impl Builder<'_> {
         for (action, finding) in findings {
             let Finding { guardrail, effect, key, reason, inquiry: _ } = finding.clone();
             let action = action.map(str::to_owned);
-            self.emit_guardrail(GuardrailFired { guardrail, effect, reason, review, action, key });
+            let fired = GuardrailFired { guardrail, effect, reason, review, action, key };
+            self.emit(review, None, EventData::GuardrailFired(fired));
         }
     }
 }

@@ -7,7 +7,7 @@ use shared::run::Step;
 
 use crate::engine::ask::action::Proposed;
 use crate::engine::builder::{Builder, failure};
-use crate::engine::conversation::{Conversation, Message, Specialist};
+use crate::engine::conversation::{Conversation, Message};
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope::Visit;
@@ -40,7 +40,10 @@ impl Builder<'_> {
         messages: Vec<Message>,
     ) -> Result<Conversation, RunError> {
         match team.specialists.get(name) {
-            Some(specialist) => Ok(converse_as(name, specialist, messages)),
+            Some(specialist) => {
+                let conversation = Conversation::new(name, specialist.agent.instructions.clone(), messages);
+                Ok(Conversation { specialist: Some(Box::new(specialist.clone())), ..conversation })
+            }
             None => self.converse(step, name, messages),
         }
     }
@@ -70,9 +73,4 @@ impl Builder<'_> {
         self.call_model(&step, &mut conversation);
         self.settle(branch, Phase::Agent { step, conversation });
     }
-}
-
-fn converse_as(name: &str, specialist: &Specialist, messages: Vec<Message>) -> Conversation {
-    let conversation = Conversation::new(name, specialist.agent.instructions.clone(), messages);
-    Conversation { specialist: Some(Box::new(specialist.clone())), ..conversation }
 }

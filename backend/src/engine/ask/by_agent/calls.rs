@@ -19,7 +19,7 @@ use crate::engine::ask_builtin::{ProposedCall, ProposedCalls};
 use crate::engine::builder::Builder;
 use crate::engine::next::{QuestionAnswer, Reply};
 use crate::engine::question::Subject;
-use crate::engine::ruling::{Findings, Ruling, warning};
+use crate::engine::ruling::{Findings, Ruling};
 use crate::flow::guardrail::{Finding, action};
 
 /// Presents calls: each is approved, edited, answered or rejected.
@@ -158,9 +158,7 @@ impl Builder<'_> {
         let of = |call: &Action| {
             let about = about(subject, call);
             let (_, findings) = self.check_proposed(subject, &about, &call.name, call.arguments.clone());
-            // Programs are asked only after approval.
-            let known = findings.into_iter().filter(|finding| finding.inquiry.is_none());
-            known.map(|finding| warning(&(Some(call.id.clone()), finding))).collect::<Vec<_>>()
+            Findings::of(&call.id, findings).warnings()
         };
         calls.iter().flat_map(of).collect()
     }

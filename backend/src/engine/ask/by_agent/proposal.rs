@@ -13,7 +13,7 @@ use crate::engine::ask_builtin::{APPROVE, Ask, ProposedAction};
 use crate::engine::builder::Builder;
 use crate::engine::next::{QuestionAnswer, Reply};
 use crate::engine::question::Subject;
-use crate::engine::ruling::{Blocked, Findings, warning, words};
+use crate::engine::ruling::{Blocked, Findings, words};
 use crate::engine::transition::Refusal;
 use crate::flow::guardrail::{Finding, action};
 
@@ -53,9 +53,7 @@ impl Builder<'_> {
 
     /// Returns what guardrails would find in the action that a question asks people to approve.
     pub(super) fn warnings_about(&self, subject: &Subject) -> Vec<Warning> {
-        let findings = self.findings_about(subject, Some(APPROVE));
-        // Programs are asked only after approval.
-        findings.0.iter().filter(|(_, finding)| finding.inquiry.is_none()).map(warning).collect()
+        self.findings_about(subject, Some(APPROVE)).warnings()
     }
 
     /// Returns what guardrails find in the action that an option approves; nothing if it approves none. Questions without
