@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use super::conversation::{Conversation, Purpose};
-use super::phase::Phase;
 use super::spent::Spent;
 use super::state::RunState;
 
@@ -53,10 +52,7 @@ impl RunState {
         let agent = conversation.agent.as_str();
         let mut used = conversation.spent_by(agent);
         let team = conversation.works_for().and_then(|branch| self.team_of(branch));
-        let Some(team) = team else { return used };
-        let Some(Phase::Team { team: work, .. }) = self.branches.get(&team).map(|branch| &branch.phase) else {
-            return used;
-        };
+        let Some((team, work)) = team.and_then(|team| Some((team, self.phase(team)?.team()?))) else { return used };
         // An agent that only works for a member has its limits in each call.
         if matches!(conversation.purpose, Purpose::Task { .. }) && !work.has(agent) {
             return used;

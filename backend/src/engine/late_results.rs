@@ -22,7 +22,7 @@ use super::transition::Refusal;
 impl Builder<'_> {
     /// Abandons the calls of a branch that ends: their results are only recorded.
     pub(super) fn abandon(&mut self, branch: u32) {
-        let own = self.state.branches.get(&branch).map(|branch| branch.phase.tasks()).unwrap_or_default();
+        let own = self.state.phase(branch).map(Phase::tasks).unwrap_or_default();
         for (task, _) in own {
             self.abandon_call(branch, task);
         }
@@ -43,7 +43,7 @@ impl Builder<'_> {
     /// Returns the call of a task. `None` if its result need not be recorded: a sleep, or a program that was only
     /// asked.
     fn unanswered(&self, branch: u32, task: TaskId) -> Option<Unanswered> {
-        let phase = &self.state.branches.get(&branch)?.phase;
+        let phase = self.state.phase(branch)?;
         let step = phase.step()?.clone();
         let model = |conversation: &Conversation, model: Option<&str>| Unanswered::Model {
             step: step.clone(),
@@ -51,9 +51,7 @@ impl Builder<'_> {
             model: model.unwrap_or_default().to_owned(),
             turn: conversation.turn,
         };
-        if let Phase::Agent { conversation, .. } = phase
-            && conversation.model_task == Some(task)
-        {
+        if let Some(conversation) = phase.conversation().filter(|_| phase.calls_model(task)) {
             return Some(model(conversation, conversation.model_in(self.flow, &step.node)));
         }
         let mut questions = self.state.questions_of(branch);

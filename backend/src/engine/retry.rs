@@ -77,7 +77,7 @@ impl Builder<'_> {
         let code = match asked {
             Some((_, Asked::Judge { .. })) => FlowCode::ModelFailed,
             Some(_) => FlowCode::HandlerFailed,
-            None if phase.conversation().is_some_and(|own| own.model_task == Some(task)) => FlowCode::ModelFailed,
+            None if phase.calls_model(task) => FlowCode::ModelFailed,
             None => FlowCode::ToolFailed,
         };
         let step = phase.step_mut().ok_or(Refusal::TaskOver)?;

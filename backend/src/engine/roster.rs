@@ -35,16 +35,10 @@ impl<'f> Builder<'f> {
         'f: 'c,
     {
         let team = conversation.works_for().and_then(|branch| self.state.team_of(branch));
-        let team = team.filter(|team| self.is_member(*team, &conversation.agent));
+        let is_member = |work: &TeamWork| work.has(&conversation.agent);
+        let team = team.filter(|team| self.state.phase(*team).and_then(Phase::team).is_some_and(is_member));
         let definition = conversation.agent_in(self.flow, &step.node);
         CallOrigin { agent: Some(conversation.calling_agent()), definition, team }
-    }
-
-    fn is_member(&self, team: u32, agent: &str) -> bool {
-        match self.state.branches.get(&team).map(|branch| &branch.phase) {
-            Some(Phase::Team { team, .. }) => team.has(agent),
-            _ => false,
-        }
     }
 
     /// Checks that an edited call that changes a team can still do so. Other calls pass.
@@ -55,8 +49,7 @@ impl<'f> Builder<'f> {
         else {
             return Ok(());
         };
-        let phase = self.state.branches.get(&branch).map(|branch| &branch.phase);
-        let Some(conversation) = phase.and_then(Phase::conversation) else { return Ok(()) };
+        let Some(conversation) = self.state.phase(branch).and_then(Phase::conversation) else { return Ok(()) };
         let caller = self.caller(step, conversation);
         self.team_arguments(step, caller, *builtin, call.arguments.clone()).map(|_| ())
     }
@@ -78,11 +71,7 @@ impl<'f> Builder<'f> {
     }
 
     fn team_work(&self, caller: CallOrigin<'_>) -> Result<&TeamWork, String> {
-        let team = caller.team.and_then(|team| self.state.branches.get(&team));
-        match team.map(|team| &team.phase) {
-            Some(Phase::Team { team, .. }) => Ok(team),
-            _ => Err("you are not in a team".to_owned()),
-        }
+        caller.team.and_then(|team| self.state.phase(team)?.team()).ok_or_else(|| "you are not in a team".to_owned())
     }
 
     fn team_work_mut(&mut self, caller: CallOrigin<'_>) -> Result<&mut TeamWork, String> {
@@ -182,7 +171,7 @@ impl<'f> Builder<'f> {
     /// Lets a routing lead call the specialists that have joined since its turn began.
     pub(super) fn meet_specialists(&self, conversation: &mut Conversation) {
         let Purpose::Turn { team, as_lead: true, .. } = conversation.purpose else { return };
-        if let Some(Phase::Team { team, .. }) = self.state.branches.get(&team).map(|branch| &branch.phase)
+        if let Some(team) = self.state.phase(team).and_then(Phase::team)
             && !conversation.delegates.is_empty()
             && team.strategy == TeamStrategy::Router
         {

@@ -28,19 +28,16 @@ impl<'f> Builder<'f> {
         let group: Vec<(&ToolCall, &'f Gate)> =
             calls.map(|call| (call, self.tool_gate(step, agent, call).unwrap_or(flow.plain_gate()))).collect();
         let for_whom = subject.branch().and_then(|branch| self.state.parent_of(branch));
-        let for_whom = for_whom.and_then(|parent| self.state.branches.get(&parent)?.phase.conversation());
+        let for_whom = for_whom.and_then(|parent| self.state.phase(parent)?.conversation());
         let for_whom = for_whom.map(|conversation| conversation.agent.as_str());
         self.content_of_group(step, (agent, for_whom), self.said_beside(subject), &group)
     }
 
     /// Returns the text that the agent wrote beside its calls.
     fn said_beside(&self, subject: &Subject) -> &str {
-        let branch = subject.branch().and_then(|branch| self.state.branches.get(&branch));
-        match branch.map(|branch| &branch.phase) {
-            Some(Phase::Agent { conversation, .. }) => match conversation.messages.last() {
-                Some(Message::Assistant { text, .. }) => text,
-                _ => "",
-            },
+        let conversation = self.state.phase_of(subject).and_then(Phase::conversation);
+        match conversation.and_then(|conversation| conversation.messages.last()) {
+            Some(Message::Assistant { text, .. }) => text,
             _ => "",
         }
     }

@@ -98,14 +98,11 @@ impl Builder<'_> {
 
     /// Whether a task is an agent's turn.
     pub(in crate::engine) fn is_model_task(&self, task: TaskId) -> bool {
-        let calls = |branch: &Branch| matches!(&branch.phase, Phase::Agent { conversation, .. } if conversation.model_task == Some(task));
-        self.state.branches.values().any(calls)
+        self.state.branches.values().any(|branch| branch.phase.calls_model(task))
     }
 
     fn take_conversation(&mut self, task: TaskId) -> Option<(u32, Step, Conversation)> {
-        let calls =
-            |phase: &Phase| matches!(phase, Phase::Agent { conversation, .. } if conversation.model_task == Some(task));
-        match self.take_branch(calls)? {
+        match self.take_branch(|phase| phase.calls_model(task))? {
             (number, Branch { phase: Phase::Agent { step, conversation }, .. }) => Some((number, step, conversation)),
             _ => None,
         }

@@ -31,8 +31,8 @@ impl Builder<'_> {
 
     fn task_of(&mut self, branch: u32, step: &Step, id: &str) -> Result<Conversation, RunError> {
         let refuse = |why: String| Err(failure(FlowCode::ToolFailed, &step.node, why));
-        let phase = self.state.branches.get(&branch).map(|branch| &branch.phase);
-        let Some(call) = phase.and_then(|phase| phase.calls().iter().find(|call| call.id == id)).cloned() else {
+        let calls = self.state.phase(branch).map(Phase::calls).unwrap_or_default();
+        let Some(call) = calls.iter().find(|call| call.id == id).cloned() else {
             return refuse("there is no such call".to_owned());
         };
         if self.state.tasks_begun >= MAX_TASKS {
@@ -46,10 +46,7 @@ impl Builder<'_> {
         let Some(ToolKind::Agent(name)) = tool else { return refuse(format!("there is no tool `{}`", call.tool)) };
         let task = call.arguments.get("task").and_then(Value::as_str).unwrap_or_default();
         let messages = vec![Message::User { text: task.to_owned() }];
-        let team = self.state.team_of(branch).and_then(|team| match &self.state.branches.get(&team)?.phase {
-            Phase::Team { team, .. } => Some(team.clone()),
-            _ => None,
-        });
+        let team = self.state.team_of(branch).and_then(|team| self.state.phase(team)?.team()).cloned();
         let conversation = match team {
             Some(team) => self.conversation_of(step, &name, &team, messages)?,
             None => self.converse(step, &name, messages)?,

@@ -99,10 +99,8 @@ impl Builder<'_> {
 
     /// Returns how an agent can be relieved of its step.
     fn relief(&self, step: &Step, subject: &Subject) -> Relief {
-        let branch = subject.branch().and_then(|branch| self.state.branches.get(&branch));
-        let Some(Phase::Agent { conversation, .. }) = branch.map(|branch| &branch.phase) else {
-            return Relief::default();
-        };
+        let conversation = self.state.phase_of(subject).and_then(Phase::conversation);
+        let Some(conversation) = conversation else { return Relief::default() };
         let agents = self.flow.of(&step.node).flow.agents.keys().filter(|name| **name != conversation.agent);
         let schema = conversation.agent_in(self.flow, &step.node).and_then(|agent| agent.output_schema.clone());
         let text = || json!({ "type": "string", "format": "markdown", "minLength": 1 });
