@@ -1,6 +1,6 @@
 //! Ends a run early: because it is cancelled, or because one of its tasks can never be executed.
 
-use shared::access::{Access, Act, Principal, access};
+use shared::access::{Act, Principal, access};
 use shared::decision::Via;
 use shared::error::{FlowCode, RunError};
 use shared::id::TaskId;
@@ -45,11 +45,7 @@ impl Builder<'_> {
     }
 
     fn may_cancel(&self, by: &Principal) -> Result<(), Refusal> {
-        match access(by, Act::CancelRun(&view::summary(&self.state))) {
-            Access::Allowed => {}
-            Access::Denied(why) => return Err(Refusal::Forbidden(why.to_owned())),
-            Access::Hidden => return Err(Refusal::NotFound),
-        }
+        Refusal::unless(access(by, Act::CancelRun(&view::summary(&self.state))))?;
         if self.state.outcome.is_some() { Err(Refusal::RunOver) } else { Ok(()) }
     }
 

@@ -1,7 +1,7 @@
 //! Feedback, which is given on a run at any time, and passed to agents of later steps that request it.
 
 use serde_json::json;
-use shared::access::{Access, Act, Involvement, Principal, access};
+use shared::access::{Act, Involvement, Principal, access};
 use shared::author::Author;
 use shared::error::Mistake;
 use shared::feedback::{Feedback, MAX_IMPORTANCE, MAX_TEXT, NewFeedback};
@@ -27,11 +27,7 @@ impl Builder<'_> {
         involvement: Involvement,
         new: NewFeedback,
     ) -> Result<(), Refusal> {
-        match access(by, Act::GiveFeedback(&view::summary(&self.state), involvement)) {
-            Access::Allowed => {}
-            Access::Denied(reason) => return Err(Refusal::Forbidden(reason.to_owned())),
-            Access::Hidden => return Err(Refusal::NotFound),
-        }
+        Refusal::unless(access(by, Act::GiveFeedback(&view::summary(&self.state), involvement)))?;
         let flow = flow_of(self.flow, &new.agent).cloned();
         let mistakes = mistakes(&new, flow.is_some());
         let Some(flow) = flow.filter(|_| mistakes.is_empty()) else { return Err(Refusal::Invalid(mistakes)) };

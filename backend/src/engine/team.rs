@@ -11,7 +11,7 @@ use super::conversation::Specialist;
 use super::spent::Spent;
 
 /// The progress of a team in one visit of its node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TeamWork {
     /// The rendered prompt of the team.
     pub prompt: String,
@@ -106,16 +106,7 @@ impl TeamWork {
             rounds: team.rounds.unwrap_or(Team::DEFAULT_ROUNDS),
             members: team.agents.clone(),
             lead: team.lead().to_owned(),
-            specialists: BTreeMap::new(),
-            contributions: Vec::new(),
-            before: 0,
-            changed: false,
-            under_way: 0,
-            changes: 0,
-            turns: 0,
-            spent: BTreeMap::new(),
-            delegated: BTreeMap::new(),
-            wrote: BTreeSet::new(),
+            ..Self::default()
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use shared::access::Principal;
+use shared::access::{Access, Principal};
 use shared::error::Mistake;
 use shared::feedback::Feedback;
 use shared::grant::Grant;
@@ -150,6 +150,15 @@ impl Refusal {
     /// Creates the refusal of an input about which programs must be asked first, without a deadline.
     pub(super) fn unasked(inquiries: Vec<Inquiry>) -> Self {
         Self::Unasked { inquiries, until: None }
+    }
+
+    /// Refuses what a person may not do, or may not even know of.
+    pub(super) fn unless(access: Access) -> Result<(), Self> {
+        match access {
+            Access::Allowed => Ok(()),
+            Access::Denied(why) => Err(Self::Forbidden(why.to_owned())),
+            Access::Hidden => Err(Self::NotFound),
+        }
     }
 
     /// Sets the deadline by which programs are asked. Other refusals stay as they are.

@@ -5,7 +5,7 @@ pub(super) mod effect;
 pub(super) mod validate;
 pub(super) mod verdict;
 
-use shared::access::{Access, Act, Principal, access, voice};
+use shared::access::{Act, Principal, access, voice};
 use shared::decision::{Decision, DecisionRequest, Via};
 use shared::id::ReviewId;
 use shared::review::{Checked, Review};
@@ -111,10 +111,7 @@ impl Builder<'_> {
     ) -> Result<&'s Review, Refusal> {
         let own = |review: &&Review| review.run_id == self.state.shown_id();
         let review = self.reviews.get(&id).filter(own).ok_or(Refusal::NotFound)?;
-        match access(by, act(review)) {
-            Access::Allowed => Ok(review),
-            Access::Denied(reason) => Err(Refusal::Forbidden(reason.to_owned())),
-            Access::Hidden => Err(Refusal::NotFound),
-        }
+        Refusal::unless(access(by, act(review)))?;
+        Ok(review)
     }
 }

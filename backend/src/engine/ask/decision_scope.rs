@@ -27,11 +27,20 @@ pub(super) struct Remembered<'a> {
     pub kind: Option<ChoiceKind>,
     pub text: Option<&'a str>,
     pub comment: Option<&'a str>,
-    pub edits: &'a JsonMap,
-    pub metadata: &'a JsonMap,
+    pub edits: JsonMap,
+    pub metadata: JsonMap,
     pub by: &'a [Username],
     pub at: Timestamp,
     pub via: Via,
+}
+
+impl Remembered<'_> {
+    /// Creates the decision of somebody who chose and said nothing.
+    pub fn new(at: Timestamp, via: Via) -> Self {
+        let (option, alternative, kind, text, comment) = (None, None, None, None, None);
+        let (edits, metadata) = (JsonMap::new(), JsonMap::new());
+        Self { option, alternative, kind, text, comment, edits, metadata, by: &[], at, via }
+    }
 }
 
 impl Builder<'_> {

@@ -119,16 +119,9 @@ impl Builder<'_> {
         }
         review.decisions.extend(decision.clone());
         review.resolution = Some(Resolution {
-            status: ReviewStatus::Resolved,
-            outcome,
             by: decision.iter().map(|decision| decision.by.clone()).collect(),
-            at: self.now,
-            via,
-            token: None,
             decision: decision.map(Box::new),
-            reason,
-            vetoes: Vec::new(),
-            answer: None,
+            ..self.undecided(ReviewStatus::Resolved, outcome, via, None, reason)
         });
         if let Some(findings) = findings {
             findings.note(&mut review);
@@ -263,16 +256,11 @@ impl Builder<'_> {
         let review = self.reviews.get(&id);
         let new = review.is_some_and(|review| review.voting.is_none());
         let resolution = Resolution {
-            status: ReviewStatus::Resolved,
-            outcome,
             by: by.to_vec(),
-            at: self.now,
-            via: decision.via,
             token: decision.token,
             decision: Some(Box::new(decision.clone())),
-            reason: None,
-            vetoes: Vec::new(),
             answer: answer.reply().cloned(),
+            ..self.undecided(ReviewStatus::Resolved, outcome, decision.via, None, None)
         };
         let author = Some(decision.into());
         self.leave_pending(id, resolution, new.then(|| decision.clone()), author, answer.findings());

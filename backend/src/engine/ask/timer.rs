@@ -159,21 +159,10 @@ impl Builder<'_> {
             kind => review.options.iter().find(|option| Some(option.kind) == kind),
         };
         let edits = if on_timeout == OnTimeout::Approve { shown_edits(review) } else { JsonMap::new() };
-        let nothing = JsonMap::new();
-        let remembered = Remembered {
-            option: option.map(|option| option.id.as_str()),
-            alternative: None,
-            kind,
-            text: None,
-            comment: None,
-            edits: &edits,
-            metadata: &nothing,
-            by: &[],
-            at: self.now,
-            via: Via::Timeout,
-        };
+        let option = option.map(|option| option.id.as_str());
+        let remembered = Remembered { option, kind, edits: edits.clone(), ..Remembered::new(self.now, Via::Timeout) };
         let then = match on_timeout {
-            OnTimeout::Approve | OnTimeout::Follow => Then::GoOn { edits: edits.clone() },
+            OnTimeout::Approve | OnTimeout::Follow => Then::GoOn { edits },
             OnTimeout::Goto { goto } => Then::Goto(goto),
             OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => Then::Stop { message: reason.to_owned() },
         };

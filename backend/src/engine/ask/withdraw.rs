@@ -3,7 +3,6 @@
 //! reason.
 
 use serde_json::json;
-use shared::JsonMap;
 use shared::access::{Act, Principal};
 use shared::decision::Via;
 use shared::definition::ChoiceKind;
@@ -35,19 +34,8 @@ impl Builder<'_> {
         self.withdraw(id, via, Some(by.into()), reason);
         let answer = match &subject {
             Subject::Node { .. } => {
-                let nothing = JsonMap::new();
-                let remembered = Remembered {
-                    option: None,
-                    alternative: None,
-                    kind: Some(ChoiceKind::Stop),
-                    text: None,
-                    comment: given,
-                    edits: &nothing,
-                    metadata: &nothing,
-                    by: std::slice::from_ref(&by.username),
-                    at: self.now,
-                    via,
-                };
+                let (kind, by) = (Some(ChoiceKind::Stop), std::slice::from_ref(&by.username));
+                let remembered = Remembered { kind, comment: given, by, ..Remembered::new(self.now, via) };
                 let (note, then) = ("withdrawn".to_owned(), Then::Stop { message: reason.to_owned() });
                 QuestionAnswer::Node(NodeAnswer { decision: json!(remembered), note, then })
             }
