@@ -109,8 +109,7 @@ pub fn visit_schemas<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, &'a Value
             visit(pointer(["tools", name, "parameters"]), parameters);
         }
     }
-    for (id, node) in &flow.nodes {
-        let NodeKind::Human(human) = &node.kind else { continue };
+    for (id, human) in flow.humans() {
         let base = pointer(["nodes", id.as_str(), "human"]);
         if let Some(Validator::Schema { schema }) = &human.validator {
             visit(format!("{base}/validator/schema"), schema);

@@ -186,10 +186,7 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
 
 /// Returns the step that a correction runs again, if the human node has options, so that free text is a correction.
 fn correction<'a>(flow: &Flow, ways: &'a Reachability, id: &NodeId) -> Option<&'a NodeId> {
-    match &flow.nodes.get(id)?.kind {
-        NodeKind::Human(human) if human.has_options() => ways.source_of(id),
-        _ => None,
-    }
+    flow.nodes.get(id)?.kind.human().filter(|human| human.has_options()).and_then(|_| ways.source_of(id))
 }
 
 /// Shortens a condition on the chosen option to the option itself, so that graphs with many such edges do not get too

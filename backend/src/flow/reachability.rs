@@ -75,13 +75,9 @@ impl Reachability {
         let incoming = incoming(flow);
         // Steps before a map did not produce a single item, so mapped nodes have no source.
         let mapped = mapped(flow);
-        let alone = flow.nodes.iter().filter(|(id, _)| !mapped.contains_key(id));
-        let sources: HashMap<_, _> = alone
-            .filter_map(|(id, node)| match &node.kind {
-                NodeKind::Human(_) => Some((id.clone(), source(flow, &incoming, id)?)),
-                _ => None,
-            })
-            .collect();
+        let alone = flow.humans().filter(|(id, _)| !mapped.contains_key(id));
+        let sources: HashMap<_, _> =
+            alone.filter_map(|(id, _)| Some((id.clone(), source(flow, &incoming, id)?))).collect();
         let steps: Vec<Vec<usize>> = flow
             .nodes
             .iter()
@@ -123,9 +119,7 @@ fn reach(steps: &[Vec<usize>], from: usize) -> Vec<u64> {
 
 /// Returns `corrects`, otherwise the only nearest step with a result.
 fn source(flow: &Flow, incoming: &IncomingEdges<'_>, human: &NodeId) -> Option<NodeId> {
-    if let NodeKind::Human(settings) = &flow.nodes.get(human)?.kind
-        && let Some(named) = &settings.corrects
-    {
+    if let Some(named) = flow.nodes.get(human)?.kind.human().and_then(|settings| settings.corrects.as_ref()) {
         return flow.nodes.get(named).filter(|node| node.kind.is_source()).map(|_| named.clone());
     }
     let mut sources = sources_by(flow, incoming, human);

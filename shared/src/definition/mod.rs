@@ -111,6 +111,11 @@ impl Flow {
         }
     }
 
+    /// Returns the human nodes.
+    pub fn humans(&self) -> impl Iterator<Item = (&NodeId, &Human)> {
+        self.nodes.iter().filter_map(|(id, node)| Some((id, node.kind.human()?)))
+    }
+
     /// Returns the node at which runs start; `None` if the flow has no nodes.
     pub fn start(&self) -> Option<&NodeId> {
         self.start.as_ref().or_else(|| self.nodes.keys().next())

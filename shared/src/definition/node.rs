@@ -112,6 +112,14 @@ impl NodeKind {
         }
     }
 
+    /// Returns the settings of a human node; `None` for other kinds.
+    pub fn human(&self) -> Option<&Human> {
+        match self {
+            Self::Human(human) => Some(human),
+            _ => None,
+        }
+    }
+
     /// Whether a map can run a node of this kind for each item.
     pub fn is_mappable(&self) -> bool {
         matches!(

@@ -1,7 +1,7 @@
 //! The content of a question before it becomes a review, and who is asked.
 
 use serde_json::{Value, json};
-use shared::definition::{Handler, Human, Judge, NodeKind, OnTimeout, Policy, Reviewers, Stakes};
+use shared::definition::{Handler, Human, Judge, OnTimeout, Policy, Reviewers, Stakes};
 use shared::error::json_type;
 use shared::id::NodeId;
 use shared::review::{Action, AskedBy, Item, ReviewKind, ReviewOption, Source, Warning};
@@ -57,10 +57,7 @@ pub(super) fn schema_of(value: &Value) -> Value {
 
 /// Returns the definition of a human node; `None` if the node is no such node.
 pub(super) fn human<'f>(flow: &'f Compiled, node: &NodeId) -> Option<&'f Human> {
-    match &flow.node(node)?.kind {
-        NodeKind::Human(human) => Some(human),
-        _ => None,
-    }
+    flow.node(node)?.kind.human()
 }
 
 /// Returns the handlers that are asked about a subject before people, in order: those of its node or gate, or else the

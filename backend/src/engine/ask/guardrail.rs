@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
-use shared::definition::{Effect, GuardrailScope, NodeKind};
+use shared::definition::{Effect, GuardrailScope};
 use shared::error::{FlowCode, Mistake, RunError, pointer};
 use shared::id::{NodeId, ReviewId};
 use shared::log::{EventData, GuardrailFired};
@@ -242,9 +242,8 @@ impl Builder<'_> {
         let mut put_in = PutIn { edits: request.edits.clone(), text, fields, findings: Vec::new() };
         // A question of a carrier is checked like one that an agent asks.
         let Some(id) = &review.node.clone().or_else(carrier::node) else { return put_in };
-        let kind = self.flow.node(id).map(|node| &node.kind);
-        if !review.actions.is_empty() || matches!(kind, Some(NodeKind::Human(human)) if human.guardrails == Some(false))
-        {
+        let human = self.flow.node(id).and_then(|node| node.kind.human());
+        if !review.actions.is_empty() || human.is_some_and(|human| human.guardrails == Some(false)) {
             return put_in;
         }
         let about = review.id.to_string();

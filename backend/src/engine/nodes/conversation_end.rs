@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::NodeKind;
 use shared::error::RunError;
 use shared::id::NodeId;
 use shared::run::Step;
@@ -162,7 +161,6 @@ impl Builder<'_> {
     /// Whether a person may correct what a node made.
     pub(super) fn is_correctable(&self, id: &NodeId) -> bool {
         let flow = self.flow.of(id);
-        let mut humans = flow.flow.nodes.iter().filter(|(_, node)| matches!(node.kind, NodeKind::Human(_)));
-        humans.any(|(human, _)| flow.source_of(human).is_some_and(|source| &*source == id.own()))
+        flow.flow.humans().any(|(human, _)| flow.source_of(human).is_some_and(|source| &*source == id.own()))
     }
 }

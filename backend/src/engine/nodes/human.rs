@@ -1,7 +1,6 @@
 //! Human nodes: where their answers lead.
 
 use shared::JsonMap;
-use shared::definition::NodeKind;
 use shared::error::FlowCode;
 use shared::id::NodeId;
 use shared::run::Step;
@@ -29,19 +28,15 @@ impl Builder<'_> {
             Then::Write { text, edits } => StepEnd::Finished { writes: self.written(&step.node, &text, edits) },
             Then::Correct { message } => StepEnd::Corrects { node: self.flow.source_of(&step.node), message },
             Then::Goto(node) => StepEnd::LeftFor { node },
-            Then::Stop { message } => match self.on_reject(&step.node) {
-                Some(node) => StepEnd::LeftFor { node },
-                None => StepEnd::Stopped { error: failure(FlowCode::FlowHumanRejected, &step.node, message) },
-            },
+            Then::Stop { message } => {
+                let human = self.flow.node(&step.node).and_then(|node| node.kind.human());
+                match human.and_then(|human| human.on_reject.clone()) {
+                    Some(node) => StepEnd::LeftFor { node },
+                    None => StepEnd::Stopped { error: failure(FlowCode::FlowHumanRejected, &step.node, message) },
+                }
+            }
         };
         self.end(branch, step, end);
-    }
-
-    fn on_reject(&self, node: &NodeId) -> Option<NodeId> {
-        match &self.flow.node(node)?.kind {
-            NodeKind::Human(human) => human.on_reject.clone(),
-            _ => None,
-        }
     }
 
     /// Returns the writes of a free text: it goes to all write keys of the node, except those that are edited.

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{MapNode, NodeKind};
+use shared::definition::MapNode;
 use shared::error::{FlowCode, RunError, json_type};
 use shared::id::NodeId;
 use shared::run::Step;
@@ -94,9 +94,7 @@ impl Builder<'_> {
     /// otherwise the value under the node's only write key, or else all writes as an object.
     fn result(&self, step: &Step, writes: &JsonMap) -> Value {
         let Some(node) = self.flow.node(&step.node) else { return Value::Null };
-        if let NodeKind::Human(human) = &node.kind
-            && (human.has_options() || !human.edit_keys.is_empty())
-        {
+        if node.kind.human().is_some_and(|human| human.has_options() || !human.edit_keys.is_empty()) {
             return self.state.decisions.get(&step.node).cloned().unwrap_or_default();
         }
         match scope::write_keys(self.flow, &step.node, node).as_slice() {

@@ -2,7 +2,7 @@
 //! warnings: people come and go, and a flow may be written before them.
 
 use shared::access::{Principal, REVIEWER, is_named};
-use shared::definition::{Gate, Human, NodeKind, OnTimeout, Policy, Reviewers};
+use shared::definition::{Gate, Human, OnTimeout, Policy, Reviewers};
 use shared::error::pointer;
 use shared::id::Username;
 
@@ -23,11 +23,9 @@ pub fn check(checker: &mut Checker<'_>) {
     if !flow.defaults.reviewers.is_empty() {
         somebody(checker, people, "/defaults", &flow.defaults.reviewers);
     }
-    for (id, node) in &flow.nodes {
-        if let NodeKind::Human(human) = &node.kind {
-            let reviewers = flow.reviewers_at(id.as_str(), &human.reviewers);
-            of_human(checker, people, &format!("{}/human", pointer(["nodes", id.as_str()])), human, reviewers);
-        }
+    for (id, human) in flow.humans() {
+        let reviewers = flow.reviewers_at(id.as_str(), &human.reviewers);
+        of_human(checker, people, &pointer(["nodes", id.as_str(), "human"]), human, reviewers);
     }
     for (path, gate) in gates(flow) {
         of_gate(checker, people, &path, gate);

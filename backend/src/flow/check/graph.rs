@@ -3,7 +3,7 @@
 //! **Delegation.** A node whose `next` leads to a human node with options may lead to no other node at the same time.
 //! The rule is about the pair of edges, whatever the kind of the node; `end` is nowhere.
 
-use shared::definition::{EdgeCondition, Node, NodeKind, Target};
+use shared::definition::{EdgeCondition, Human, Node, Target};
 use shared::error::{FlowCode, pointer};
 use shared::id::NodeId;
 
@@ -69,10 +69,7 @@ fn edges(checker: &mut Checker<'_>, id: &NodeId, node: &Node) {
 }
 
 fn asks_with_options(checker: &Checker<'_>, id: &NodeId) -> bool {
-    matches!(
-        checker.flow.nodes.get(id).map(|node| &node.kind),
-        Some(NodeKind::Human(human)) if human.has_options()
-    )
+    checker.flow.nodes.get(id).and_then(|node| node.kind.human()).is_some_and(Human::has_options)
 }
 
 fn unreachable(checker: &mut Checker<'_>) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::definition::{Effect, Guardrail, GuardrailSetting, GuardrailWebhook, Guardrails, NodeKind};
+use shared::definition::{Effect, Guardrail, GuardrailSetting, GuardrailWebhook, Guardrails};
 use shared::error::pointer;
 
 use super::{Checker, values};
@@ -123,10 +123,8 @@ fn unknown(checker: &mut Checker<'_>, place: &str, name: &str) {
 /// Checks the switches of human nodes. Guardrails are on by default, so `true` is refused.
 fn switches(checker: &mut Checker<'_>) {
     let flow = checker.flow;
-    for (id, node) in &flow.nodes {
-        if let NodeKind::Human(human) = &node.kind {
-            switch(checker, &pointer(["nodes", id.as_str(), "human"]), human.guardrails);
-        }
+    for (id, human) in flow.humans() {
+        switch(checker, &pointer(["nodes", id.as_str(), "human"]), human.guardrails);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::definition::{ChoiceKind, Human, NodeKind, OnTimeout, as_read};
+use shared::definition::{ChoiceKind, Human, OnTimeout, as_read};
 use shared::error::pointer;
 use shared::id::NodeId;
 
@@ -11,17 +11,15 @@ use crate::flow::reachability::nearest_sources;
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
-    for (id, node) in &flow.nodes {
-        if let NodeKind::Human(human) = &node.kind {
-            let base = format!("{}/human", pointer(["nodes", id.as_str()]));
-            question(checker, &base, human);
-            options(checker, &base, human);
-            alternatives(checker, &base, human);
-            correction(checker, &base, id, human);
-            timers::of_human(checker, &base, id, human);
-            handlers::of_human(checker, &base, human);
-            policy::check(checker, &base, id, human);
-        }
+    for (id, human) in flow.humans() {
+        let base = format!("{}/human", pointer(["nodes", id.as_str()]));
+        question(checker, &base, human);
+        options(checker, &base, human);
+        alternatives(checker, &base, human);
+        correction(checker, &base, id, human);
+        timers::of_human(checker, &base, id, human);
+        handlers::of_human(checker, &base, human);
+        policy::check(checker, &base, id, human);
     }
 }
 
@@ -32,17 +30,12 @@ fn question(checker: &mut Checker<'_>, base: &str, human: &Human) {
             None => checker.invalid(base, "`prompt` is missing: write what the person is asked"),
         }
     }
+    let edited = human.edit_keys.iter().enumerate().map(|(index, edit)| ("edit_keys", index, &edit.key));
+    let reviewed = human.review_keys.iter().enumerate().map(|(index, review)| ("review_keys", index, &review.key));
     let mut keys = BTreeSet::new();
-    for (index, edit) in human.edit_keys.iter().enumerate() {
-        let path = format!("{base}/edit_keys/{index}");
-        if !keys.insert(&edit.key) {
-            checker.invalid(&path, format!("`{}` is listed twice", edit.key));
-        }
-    }
-    let mut keys = BTreeSet::new();
-    for (index, review) in human.review_keys.iter().enumerate() {
-        if !keys.insert(&review.key) {
-            checker.invalid(&format!("{base}/review_keys/{index}"), format!("`{}` is listed twice", review.key));
+    for (list, index, key) in edited.chain(reviewed) {
+        if !keys.insert((list, key)) {
+            checker.invalid(&format!("{base}/{list}/{index}"), format!("`{key}` is listed twice"));
         }
     }
 }

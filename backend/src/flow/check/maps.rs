@@ -156,9 +156,7 @@ fn entered(checker: &mut Checker<'_>, id: &NodeId, map: &MapNode) {
         if edges_of(flow, node).iter().any(|(_, to)| **to == map.node) {
             checker.invalid(&pointer(["nodes", map.node.as_str()]), message(&format!("`{from}`")));
         }
-        if let NodeKind::Human(human) = &node.kind
-            && human.corrects.as_ref() == Some(&map.node)
-        {
+        if node.kind.human().is_some_and(|human| human.corrects.as_ref() == Some(&map.node)) {
             let path = pointer(["nodes", from.as_str(), "human", "corrects"]);
             checker.invalid(&path, format!("`{}` runs for each item; name the map `{id}`", map.node));
         }

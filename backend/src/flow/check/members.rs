@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use shared::decision::Via;
-use shared::definition::{Alternative, ChoiceKind, Human, Node, NodeKind};
+use shared::definition::{Alternative, ChoiceKind, Human, Node};
 use shared::error::pointer;
 use shared::id::NodeId;
 use strum::VariantArray as _;
@@ -24,7 +24,7 @@ const RESPONSE: [&str; 4] = ["option", "text", "edits", "metadata"];
 /// Warns of members that an expression at `path` reads, and that do not exist.
 pub fn read(checker: &mut Checker<'_>, path: &str, read: &BTreeSet<MemberPath>) {
     let flow = checker.flow;
-    let asking: Vec<&str> = asking(checker).map(|(id, _)| id.as_str()).collect();
+    let asking: Vec<&str> = flow.humans().map(|(id, _)| id.as_str()).collect();
     // Of a longer path, the shorter ones are read too.
     for member in read {
         let parts: Vec<&str> = member.iter().map(String::as_str).collect();
@@ -55,6 +55,7 @@ pub fn read(checker: &mut Checker<'_>, path: &str, read: &BTreeSet<MemberPath>) 
 
 /// Warns of texts that a condition at `path` compares parts of a decision with, and that these never are.
 pub fn compared(checker: &mut Checker<'_>, path: &str, compared: &BTreeSet<(MemberPath, String)>) {
+    let flow = checker.flow;
     for (member, text) in compared {
         let parts: Vec<&str> = member.iter().map(String::as_str).collect();
         let (node, field) = match parts[..] {
@@ -66,7 +67,7 @@ pub fn compared(checker: &mut Checker<'_>, path: &str, compared: &BTreeSet<(Memb
             "kind" => ChoiceKind::VARIANTS.iter().map(Into::into).collect(),
             "via" => Via::VARIANTS.iter().map(Into::into).collect(),
             "option" | "alternative" => {
-                let human = asking(checker).find(|(id, _)| Some(id.as_str()) == node);
+                let human = flow.humans().find(|(id, _)| Some(id.as_str()) == node);
                 match human.and_then(|(_, human)| options(human)) {
                     Some(known) => known,
                     None => continue,
@@ -88,25 +89,14 @@ pub fn node_at<'a>(checker: &Checker<'a>, path: &str) -> Option<(&'a NodeId, &'a
     checker.flow.nodes.iter().find(|(id, _)| is_at(id))
 }
 
-/// Returns the nodes at which people are asked.
-fn asking<'a>(checker: &Checker<'a>) -> impl Iterator<Item = (&'a NodeId, &'a Human)> + use<'a> {
-    checker.flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
-        NodeKind::Human(human) => Some((id, &**human)),
-        _ => None,
-    })
-}
-
 /// Returns the ids of all options and alternatives of a node. `None` if a run can have others.
 fn options(human: &Human) -> Option<Vec<&str>> {
     if human.options_key.is_some() {
         return None;
     }
     let own = human.options.iter().map(|option| option.id.as_str());
-    let alternatives = human.stakes().alternatives.iter().filter_map(|alternative| match alternative {
-        Alternative::Choice(choice) => Some(choice.id.as_str()),
-        Alternative::Sentence(_) => None,
-    });
-    Some(own.chain(alternatives).collect())
+    let choices = human.alternatives.iter().filter_map(Alternative::choice);
+    Some(own.chain(choices.map(|choice| choice.id.as_str())).collect())
 }
 
 #[cfg(test)]

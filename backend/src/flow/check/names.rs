@@ -169,7 +169,8 @@ fn fires(
     }
 }
 
-fn expect(checker: &mut Checker<'_>, path: &str, what: &str, name: &str, names: &BTreeSet<String>) {
+/// Reports a name that nothing has.
+pub fn expect(checker: &mut Checker<'_>, path: &str, what: &str, name: &str, names: &BTreeSet<String>) {
     if !names.contains(name) {
         let guess = checker.guess(name, names.iter().map(String::as_str));
         checker.invalid(path, format!("there is no {what} `{name}`{guess}"));

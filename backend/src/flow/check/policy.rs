@@ -5,7 +5,7 @@ use shared::definition::{ChoiceKind, Human, NodeKind, Policy, Reviewers};
 use shared::error::pointer;
 use shared::id::NodeId;
 
-use super::Checker;
+use super::{Checker, names};
 
 pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) {
     reviewers(checker, &format!("{base}/reviewers"), Some(id), &human.reviewers);
@@ -56,11 +56,7 @@ pub fn reviewers(checker: &mut Checker<'_>, base: &str, own: Option<&NodeId>, re
     let Some(other) = &reviewers.not_same_as else { return };
     let path = format!("{base}/not_same_as");
     let written = checker.written("nodes", checker.flow.nodes.keys().map(NodeId::as_str));
-    if !written.contains(other.as_str()) {
-        let guess = checker.guess(other, written.iter().map(String::as_str));
-        checker.invalid(&path, format!("there is no node `{other}`{guess}"));
-        return;
-    }
+    names::expect(checker, &path, "node", other, &written);
     let Some(node) = checker.flow.nodes.get(other) else { return };
     if !is_decided(&node.kind) {
         let message = format!("nobody decides at `{other}`, a {} node; name a human node", node.kind.as_str());

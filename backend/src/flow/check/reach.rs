@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shared::definition::{Flow, Guardrails, Handler, NodeKind, ToolKind};
+use shared::definition::{Flow, Guardrails, Handler, ToolKind};
 use shared::error::{FlowCode, Mistake, pointer};
 
 use super::Checker;
@@ -82,10 +82,7 @@ fn reason(handler: &Handler, reach: &Reach) -> Option<&'static str> {
 /// Returns all handlers of a flow, with their places.
 pub fn handlers(flow: &Flow) -> Vec<(String, &Handler)> {
     let gates = gates(flow).map(|(path, gate)| (path, gate.handlers.as_deref()));
-    let nodes = flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
-        NodeKind::Human(human) => Some((pointer(["nodes", id, "human"]), human.handlers.as_deref())),
-        _ => None,
-    });
+    let nodes = flow.humans().map(|(id, human)| (pointer(["nodes", id, "human"]), human.handlers.as_deref()));
     let defaults = ("/defaults".to_owned(), flow.defaults.handlers.as_deref());
     let mut found = Vec::new();
     for (path, handlers) in std::iter::once(defaults).chain(nodes).chain(gates) {

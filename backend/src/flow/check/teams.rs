@@ -3,7 +3,7 @@
 use shared::definition::{Builtin, Flow, Team, TeamStrategy, ToolKind};
 use shared::error::pointer;
 
-use super::{Checker, handlers};
+use super::{Checker, handlers, names};
 use crate::flow::agents::teams;
 use crate::flow::compiled::DELEGATE;
 
@@ -25,10 +25,7 @@ pub fn check(checker: &mut Checker<'_>) {
         }
         if let ToolKind::Agent(agent) = &tool.kind {
             let known = checker.written("agents", flow.agents.keys().map(String::as_str));
-            if !known.contains(agent) {
-                let guess = checker.guess(agent, known.iter().map(String::as_str));
-                checker.invalid(&format!("{base}/agent"), format!("there is no agent `{agent}`{guess}"));
-            }
+            names::expect(checker, &format!("{base}/agent"), "agent", agent, &known);
             if tool.parameters.is_some() {
                 let message = "an agent takes only a `task`; use `description` instead";
                 checker.invalid(&format!("{base}/parameters"), message);
@@ -54,10 +51,7 @@ fn team(checker: &mut Checker<'_>, base: &str, team: &Team) {
     let lead = team.lead.iter().map(|lead| (format!("{base}/lead"), lead));
     let named = team.agents.iter().enumerate().map(|(index, agent)| (format!("{base}/agents/{index}"), agent));
     for (path, agent) in named.chain(lead) {
-        if !known.contains(agent) {
-            let guess = checker.guess(agent, known.iter().map(String::as_str));
-            checker.invalid(&path, format!("there is no agent `{agent}`{guess}"));
-        }
+        names::expect(checker, &path, "agent", agent, &known);
     }
     for (index, agent) in team.agents.iter().enumerate() {
         if team.agents[..index].contains(agent) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
-use shared::definition::{NodeKind, Validator};
+use shared::definition::Validator;
 use shared::error::{Mistake, pointer};
 use shared::review::Review;
 
@@ -22,9 +22,8 @@ impl Builder<'_> {
         review: &Review,
         request: &DecisionRequest,
     ) -> Result<(), Vec<Mistake>> {
-        let node = review.node.as_ref().and_then(|id| Some((id, self.flow.node(id)?)));
-        let Some((id, NodeKind::Human(human))) = node.map(|(id, node)| (id, &node.kind)) else { return Ok(()) };
-        let Some(validator) = &human.validator else { return Ok(()) };
+        let at = |id| Some((id, self.flow.node(id)?.kind.human()?.validator.as_ref()?));
+        let Some((id, validator)) = review.node.as_ref().and_then(at) else { return Ok(()) };
         let response = response(request);
         let flow = self.flow.of(id);
         let mistakes = match validator {
