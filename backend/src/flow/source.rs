@@ -233,12 +233,10 @@ impl<'input> Reader<'input> {
         }
         let scalar = matches!(event, Event::Scalar(..));
         self.places.insert(path.to_owned(), ValueSpots { key, value: Spot::from(&span.start), scalar });
-        match event {
+        let (anchor, value) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span, path);
-                let value = self.scalar(text, style, span, path);
-                self.keep(anchor, &value, span, path)?;
-                Ok(value)
+                (anchor, self.scalar(text, style, span, path))
             }
             Event::SequenceStart(anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span, path);
@@ -250,19 +248,17 @@ impl<'input> Reader<'input> {
                     }
                     items.push(self.value(event, &span, &format!("{path}/{}", items.len()), None, depth + 1)?);
                 }
-                let value = Value::Array(items);
-                self.keep(anchor, &value, span, path)?;
-                Ok(value)
+                (anchor, Value::Array(items))
             }
             Event::MappingStart(anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span, path);
-                let value = Value::Object(self.mapping(path, depth)?);
-                self.keep(anchor, &value, span, path)?;
-                Ok(value)
+                (anchor, Value::Object(self.mapping(path, depth)?))
             }
-            Event::Alias(anchor) => self.alias(anchor, span, path, depth),
-            _ => Err(stop(span, path, "the file ends where a value is expected")),
-        }
+            Event::Alias(anchor) => return self.alias(anchor, span, path, depth),
+            _ => return Err(stop(span, path, "the file ends where a value is expected")),
+        };
+        self.keep(anchor, &value, span, path)?;
+        Ok(value)
     }
 
     fn mapping(&mut self, path: &str, depth: usize) -> Result<JsonMap, Stop> {

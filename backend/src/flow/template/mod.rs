@@ -19,6 +19,7 @@ use minijinja::value::{Value as Rendered, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Number, Value};
+use shared::error::pointer;
 
 use self::restrictions::Uses;
 use super::stack::on_large_stack;
@@ -136,26 +137,10 @@ impl Templates {
     /// Renders every string in a value. A string that consists of one `{{ expression }}` keeps its JSON type. Fails as
     /// soon as the result exceeds the limits of a value.
     pub fn render_value(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
-        let rendered = self.render_parts(value, scope, &mut Size::default())?;
+        let mut render = |template: &str, _: &str| self.render_string(template, scope);
+        let rendered = render_each(value, "", &mut Size::default(), &mut render)?;
         limits::check(&rendered).map_err(too_large)?;
         Ok(rendered)
-    }
-
-    fn render_parts(&self, value: &Value, scope: &Scope, size: &mut Size) -> Result<Value, EvalError> {
-        match value {
-            Value::String(template) => {
-                let rendered = self.render_string(template, scope)?;
-                size.value(&rendered).map_err(too_large)?;
-                Ok(rendered)
-            }
-            Value::Array(items) => items.iter().map(|item| self.render_parts(item, scope, size)).collect(),
-            Value::Object(map) => map
-                .iter()
-                .map(|(key, value)| Ok((key.clone(), self.render_parts(value, scope, size)?)))
-                .collect::<Result<_, _>>()
-                .map(Value::Object),
-            other => Ok(other.clone()),
-        }
     }
 
     fn render_string(&self, template: &str, scope: &Scope) -> Result<Value, EvalError> {
@@ -310,6 +295,32 @@ fn urlencode(piece: &Rendered) -> Result<Rendered, Error> {
 /// Encodes a text as a component of a URL.
 pub fn url_piece(piece: &str) -> String {
     utf8_percent_encode(piece, PIECE).to_string()
+}
+
+/// Renders every string in a value, given its place, until the result exceeds the limits of a value.
+fn render_each(
+    value: &Value,
+    at: &str,
+    size: &mut Size,
+    render: &mut dyn FnMut(&str, &str) -> Result<Value, EvalError>,
+) -> Result<Value, EvalError> {
+    let mut inside = |name: &str, value: &Value| render_each(value, &format!("{at}{}", pointer([name])), size, render);
+    match value {
+        Value::String(template) => {
+            let rendered = render(template, at)?;
+            size.value(&rendered).map_err(too_large)?;
+            Ok(rendered)
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().map(|(index, item)| inside(&index.to_string(), item)).collect()
+        }
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| Ok((key.clone(), inside(key, value)?)))
+            .collect::<Result<_, _>>()
+            .map(Value::Object),
+        other => Ok(other.clone()),
+    }
 }
 
 fn too_large(exceeded: Exceeded) -> EvalError {

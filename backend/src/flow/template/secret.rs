@@ -10,11 +10,10 @@ use minijinja::Error;
 use minijinja::value::{Object, ObjectRepr, Value as Rendered};
 use parking_lot::Mutex;
 use serde_json::Value;
-use shared::error::pointer;
 use shared::request::SecretUse;
 
 use super::restrictions::Uses;
-use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, to_json, too_large};
+use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, render_each, to_json};
 use crate::flow::stack::on_large_stack;
 use crate::flow::{EvalError, Scope, work_limit};
 use crate::limits::Size;
@@ -159,36 +158,8 @@ impl Templates {
         at: &str,
         secrets: &mut Vec<SecretUse>,
     ) -> Result<Value, EvalError> {
-        self.render_request_parts(value, scope, at, secrets, &mut Size::default())
-    }
-
-    fn render_request_parts(
-        &self,
-        value: &Value,
-        scope: &Scope,
-        at: &str,
-        secrets: &mut Vec<SecretUse>,
-        size: &mut Size,
-    ) -> Result<Value, EvalError> {
-        let mut inside = |name: &str, value: &Value| {
-            self.render_request_parts(value, scope, &format!("{at}{}", pointer([name])), secrets, size)
-        };
-        match value {
-            Value::String(template) => {
-                let rendered = self.render_request_string(template, scope, at, secrets)?;
-                size.value(&rendered).map_err(too_large)?;
-                Ok(rendered)
-            }
-            Value::Array(items) => {
-                items.iter().enumerate().map(|(index, item)| inside(&index.to_string(), item)).collect()
-            }
-            Value::Object(map) => map
-                .iter()
-                .map(|(key, value)| Ok((key.clone(), inside(key, value)?)))
-                .collect::<Result<_, _>>()
-                .map(Value::Object),
-            other => Ok(other.clone()),
-        }
+        let mut render = |template: &str, at: &str| self.render_request_string(template, scope, at, secrets);
+        render_each(value, at, &mut Size::default(), &mut render)
     }
 
     fn render_request_string(
