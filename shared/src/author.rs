@@ -26,34 +26,23 @@ impl fmt::Display for Author {
     }
 }
 
-impl From<&Principal> for Author {
-    fn from(by: &Principal) -> Self {
-        Self { name: by.username.clone(), token: by.token_id }
-    }
+/// Implements `From` for records that have the name and the token of their author.
+macro_rules! authors {
+    ($($record:ty: $name:ident, $token:ident;)+) => {$(
+        impl From<&$record> for Author {
+            fn from(record: &$record) -> Self {
+                Self { name: record.$name.clone(), token: record.$token }
+            }
+        }
+    )+};
 }
 
-impl From<&Decision> for Author {
-    fn from(decision: &Decision) -> Self {
-        Self { name: decision.by.clone(), token: decision.token }
-    }
-}
-
-impl From<&Comment> for Author {
-    fn from(comment: &Comment) -> Self {
-        Self { name: comment.by.clone(), token: comment.token }
-    }
-}
-
-impl From<&Claim> for Author {
-    fn from(claim: &Claim) -> Self {
-        Self { name: claim.by.clone(), token: claim.token }
-    }
-}
-
-impl From<&Delegation> for Author {
-    fn from(delegation: &Delegation) -> Self {
-        Self { name: delegation.from.clone(), token: delegation.token }
-    }
+authors! {
+    Principal: username, token_id;
+    Decision: by, token;
+    Comment: by, token;
+    Claim: by, token;
+    Delegation: from, token;
 }
 
 impl From<Username> for Author {

@@ -5,6 +5,8 @@ use std::{borrow::Borrow, fmt, str::FromStr};
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
+use crate::json_text::text_schema;
+
 macro_rules! uuid_id {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
@@ -24,15 +26,7 @@ macro_rules! uuid_id {
             }
         }
 
-        #[cfg(feature = "schema")]
-        impl schemars::JsonSchema for $name {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "format": "uuid" })
-            }
-        }
+        text_schema!($name, { "type": "string", "format": "uuid" });
 
         impl FromStr for $name {
             type Err = uuid::Error;

@@ -15,7 +15,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::access::{Act, Principal, REVIEWER, access};
 use crate::definition::Severity;
 use crate::id::ReviewId;
-use crate::json_text::json_text;
+use crate::json_text::{json_text, text_schema};
 use crate::review::Review;
 use crate::time::{Span, Timestamp};
 
@@ -142,16 +142,7 @@ impl FromStr for Due {
 }
 
 json_text!(Due);
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for Due {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Due".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string" })
-    }
-}
+text_schema!(Due, { "type": "string" });
 
 /// A facet: a part of a filter by which the queue is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]

@@ -1,4 +1,4 @@
-//! A macro for types that JSON represents as strings, in the format of `Display` and `FromStr`.
+//! Macros for types that JSON represents as strings, in the format of `Display` and `FromStr`.
 
 /// Implements `Serialize` by `Display`, and `Deserialize` by `FromStr`. The optional literal names the expected format,
 /// for types whose `FromStr` error does not.
@@ -22,4 +22,20 @@ macro_rules! json_text {
     };
 }
 
-pub(crate) use json_text;
+/// Implements `JsonSchema` under the name of the type.
+macro_rules! text_schema {
+    ($name:ident, $schema:tt) => {
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
+            }
+        }
+    };
+}
+
+pub(crate) use {json_text, text_schema};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::id::{InvalidName, Username};
-use crate::json_text::json_text;
+use crate::json_text::{json_text, text_schema};
 
 /// The word for the caller.
 const ME: &str = "me";
@@ -45,16 +45,7 @@ impl FromStr for PersonFilter {
 }
 
 json_text!(PersonFilter);
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for PersonFilter {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "PersonFilter".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string" })
-    }
-}
+text_schema!(PersonFilter, { "type": "string" });
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, time::Duration, time::SystemTime};
 
-use crate::json_text::json_text;
+use crate::json_text::{json_text, text_schema};
 
 /// A point in time: whole microseconds since 1970 in UTC. Stored as that number, since text times sort wrongly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -110,30 +110,14 @@ impl FromStr for Span {
 
 json_text!(Span, "a length of time such as 30s or 24h");
 
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for Timestamp {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Timestamp".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "format": "date-time",
-            "description": "A point in time: RFC 3339 in UTC, to the microsecond"
-        })
-    }
-}
+text_schema!(Timestamp, {
+    "type": "string",
+    "format": "date-time",
+    "description": "A point in time: RFC 3339 in UTC, to the microsecond"
+});
 
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for Span {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Span".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "description": "A length of time: 30s, 5m, 24h, 7d, 1h 30m",
-            "pattern": "^\\s*(\\d+\\s*[a-z]+\\s*)+$"
-        })
-    }
-}
+text_schema!(Span, {
+    "type": "string",
+    "description": "A length of time: 30s, 5m, 24h, 7d, 1h 30m",
+    "pattern": "^\\s*(\\d+\\s*[a-z]+\\s*)+$"
+});
