@@ -9,7 +9,7 @@ use crate::JsonMap;
 
 /// A model with its instructions, tools and limits.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Agent {
     /// `provider/model`; providers: openai, anthropic, ollama, demo. Default: `defaults.model`.

@@ -20,21 +20,7 @@ impl Agent {
     /// Creates a node with the agent of this name, on the model `demo/<name>` by default.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
-        let settings = definition::Agent {
-            model: format!("demo/{name}"),
-            instructions: None,
-            tools: Vec::new(),
-            max_turns: None,
-            max_asks: None,
-            reasoning: None,
-            temperature: None,
-            max_tokens: None,
-            output_schema: None,
-            feedback: None,
-            budget: None,
-            gates: definition::AgentGates::default(),
-            demo: None,
-        };
+        let settings = definition::Agent { model: format!("demo/{name}"), ..definition::Agent::default() };
         Self { name, prompt: None, settings }
     }
 
