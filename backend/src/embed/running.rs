@@ -12,7 +12,7 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{Awaited, Inner, News, RunError};
 use crate::engine::{self, Input, Refusal};
-use crate::store::{Actor, Change, CommitError, Operation};
+use crate::store::{CommitError, Operation};
 use crate::token_stream::Streams;
 
 /// A completed run.
@@ -99,9 +99,8 @@ impl Running {
     /// Cancels the run. If it is over, nothing changes.
     pub async fn cancel(&self, reason: Option<String>) -> Result<(), RunError> {
         let by = self.inner.requester();
-        let actor = Actor::of(by.clone());
         let operation = Operation::Run { run: self.id, input: Box::new(Input::Cancel { by, reason }) };
-        match self.inner.store.commit(Change { by: Some(actor), key: None, operation }).await {
+        match self.inner.commit(operation).await {
             Ok(_) | Err(CommitError::Refused(Refusal::RunOver)) => Ok(()),
             Err(error) => Err(error.into()),
         }

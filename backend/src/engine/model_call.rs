@@ -57,9 +57,7 @@ impl Builder<'_> {
         self.emit_unanswered(step, conversation.turn, error, Some(&usage));
         count(&mut self.state, conversation, usage);
     }
-}
 
-impl Builder<'_> {
     /// Notes the results of tool calls beside the model call that made them.
     pub(super) fn note_results(&mut self, step: &Step, calls: &[ToolCall]) {
         for call in calls {

@@ -44,8 +44,7 @@ impl Builder<'_> {
 
     /// Applies the answer of a judge.
     pub(in crate::engine) fn judge_answered(&mut self, review: ReviewId, answer: &ModelAnswer) {
-        let said = self.read_judge(review, answer);
-        if let Some((asking, outcome)) = said {
+        if let Some((asking, outcome)) = self.read_judge(review, answer) {
             self.go_on(asking, outcome);
         }
     }
