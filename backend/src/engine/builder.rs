@@ -276,6 +276,12 @@ impl<'f> Builder<'f> {
         self.end(branch, step, StepEnd::Failed { error });
     }
 
+    /// Like [`Self::fail_step`], with an error at the node of the step.
+    pub(super) fn fail(&mut self, branch: u32, step: Step, code: FlowCode, why: impl Into<String>) {
+        let error = failure(code, &step.node, why);
+        self.fail_step(branch, step, error);
+    }
+
     /// Reports the answer to the question about a subject.
     pub(super) fn answer(&mut self, subject: Subject, answer: QuestionAnswer) {
         self.answers.push_back(Answered { subject, answer });

@@ -9,6 +9,7 @@ use shared::definition::{Agent, Target};
 use shared::error::FlowCode;
 use shared::id::{NodeId, TaskId};
 use shared::request::Request;
+use shared::run::Step;
 
 use super::digest;
 use super::spent::Spent;
@@ -160,6 +161,23 @@ impl CallingAgent<'_> {
     /// Whether it is a specialist. Another specialist of the same name may be a different agent.
     pub fn is_specialist(&self) -> bool {
         self.name != self.gates_of
+    }
+}
+
+/// Where a call is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallSite<'a> {
+    pub step: &'a Step,
+    /// The agent that makes the call; `None` for a tool node.
+    pub agent: Option<CallingAgent<'a>>,
+    /// A person's correction of a tool node.
+    pub correction: Option<&'a str>,
+}
+
+impl<'a> CallSite<'a> {
+    /// Creates the place of a call that nobody has corrected.
+    pub fn new(step: &'a Step, agent: Option<CallingAgent<'a>>) -> Self {
+        Self { step, agent, correction: None }
     }
 }
 

@@ -14,23 +14,22 @@ use shared::run::Step;
 use super::content::Content;
 use super::title;
 use crate::engine::builder::Builder;
-use crate::engine::conversation::{CallingAgent, Message, ToolCall};
+use crate::engine::conversation::{CallSite, Message, ToolCall};
 use crate::engine::invoke::parameters;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
-use crate::engine::scope::Visit;
 
 impl<'f> Builder<'f> {
     /// Builds the content of a review about calls that gates hold back.
     pub(super) fn content_of_calls(&self, step: &Step, subject: &Subject) -> Result<Content, RunError> {
         let (agent, calls) = self.state.calls_of(subject);
-        let flow = self.flow.of(&step.node);
+        let (at, flow) = (CallSite::new(step, agent), self.flow.of(&step.node));
         let group: Vec<(&ToolCall, &'f Gate)> =
-            calls.map(|call| (call, self.tool_gate(step, agent, call).unwrap_or(flow.plain_gate()))).collect();
+            calls.map(|call| (call, self.tool_gate(at, call).unwrap_or(flow.plain_gate()))).collect();
         let for_whom = subject.branch().and_then(|branch| self.state.parent_of(branch));
         let for_whom = for_whom.and_then(|parent| self.state.phase(parent)?.conversation());
         let for_whom = for_whom.map(|conversation| conversation.agent.as_str());
-        self.content_of_group(step, (agent, for_whom), self.said_beside(subject), &group)
+        self.content_of_group(at, for_whom, self.said_beside(subject), &group)
     }
 
     /// Returns the text that the agent wrote beside its calls.
@@ -44,16 +43,14 @@ impl<'f> Builder<'f> {
 
     fn content_of_group(
         &self,
-        step: &Step,
-        (calling, for_whom): (Option<CallingAgent<'_>>, Option<&str>),
+        at: CallSite<'_>,
+        for_whom: Option<&str>,
         said: &str,
         group: &[(&ToolCall, &'f Gate)],
     ) -> Result<Content, RunError> {
-        let agent = calling.map(|agent| agent.name);
+        let (step, agent) = (at.step, at.agent.map(|agent| agent.name));
         let gates: Vec<&'f Gate> = group.iter().map(|(_, gate)| *gate).collect();
-        let of = |(call, gate): &(&ToolCall, &'f Gate)| {
-            self.stakes_of(step, gate.stakes(), Visit { agent, ..call.seen(step) })
-        };
+        let of = |(call, gate): &(&ToolCall, &'f Gate)| self.stakes_of(step, gate.stakes(), at.seen(call));
         let stakes: Vec<Stakes> = group.iter().map(of).collect::<Result<_, _>>()?;
         let several = group.len() > 1;
         let action = |((call, gate), stakes): (&(&ToolCall, &'f Gate), &Stakes)| Action {
@@ -61,8 +58,7 @@ impl<'f> Builder<'f> {
             ..self.action(step, call, agent, gate.allowed_decisions())
         };
         let actions: Vec<_> = group.iter().zip(&stakes).map(action).collect();
-        let grantable =
-            |(call, gate): &&(&ToolCall, &'f Gate)| self.ungrantable(step, calling, call, Some(gate)).is_none();
+        let grantable = |(call, gate): &&(&ToolCall, &'f Gate)| self.ungrantable(at, call, Some(gate)).is_none();
         let grantable = group.iter().filter(grantable).map(|(call, _)| call.id.clone()).collect();
         let (timeout, on_timeout) = self.time_at_gates(step, &gates);
         let (kind, own_title, wanted) = match actions.as_slice() {
@@ -87,7 +83,7 @@ impl<'f> Builder<'f> {
             None => format!("Step `{}` is about to call {tools}.", step.node.place()),
         };
         let given = match group {
-            [(call, gate)] => self.given_title(step, gate, Visit { agent, ..call.seen(step) }),
+            [(call, gate)] => self.given_title(step, gate, at.seen(call)),
             _ => None,
         };
         let title = || {
@@ -105,7 +101,7 @@ impl<'f> Builder<'f> {
             free_text: true,
             actions,
             grantable,
-            warnings: self.warnings(step, calling, group.iter().map(|(call, _)| *call)),
+            warnings: self.warnings(at, group.iter().map(|(call, _)| *call)),
             ..Content::default()
         })
     }
@@ -118,14 +114,14 @@ impl<'f> Builder<'f> {
         subject: &Subject,
         why: Option<&str>,
     ) -> Result<Option<Content>, RunError> {
-        let (calling, mut calls) = self.state.calls_of(subject);
+        let (agent, mut calls) = self.state.calls_of(subject);
         let Some(call) = calls.next() else { return Ok(None) };
-        let gate = self.tool_gate(step, calling, call);
-        let agent = calling.map(|agent| agent.name);
+        let at = CallSite::new(step, agent);
+        let gate = self.tool_gate(at, call);
         let allowed = vec![ActionKind::Approve, ActionKind::Reject, ActionKind::Respond];
-        let action = self.action(step, call, agent, allowed);
-        let seen = Visit { agent, ..call.seen(step) };
-        let mut stakes = gate.map(|gate| self.stakes_of(step, gate.stakes(), seen)).transpose()?.unwrap_or_default();
+        let action = self.action(step, call, agent.map(|agent| agent.name), allowed);
+        let stakes = gate.map(|gate| self.stakes_of(step, gate.stakes(), at.seen(call)));
+        let mut stakes = stakes.transpose()?.unwrap_or_default();
         stakes.severity = stakes.severity.max(Severity::High);
         // No alternative can replace a call that may have happened.
         stakes.alternatives.clear();
@@ -145,7 +141,7 @@ impl<'f> Builder<'f> {
             reviewers: self.reviewers_at(&step.node, &gate.map(|gate| gate.reviewers.clone()).unwrap_or_default()),
             free_text: true,
             actions: vec![action],
-            warnings: self.warnings(step, calling, [call]),
+            warnings: self.warnings(at, [call]),
             ..Content::default()
         }))
     }

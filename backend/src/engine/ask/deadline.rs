@@ -9,6 +9,7 @@ use shared::time::{Span, Timestamp};
 
 use super::content::{handlers, human};
 use crate::engine::builder::Builder;
+use crate::engine::conversation::CallSite;
 use crate::engine::question::{Asked, Question, Subject};
 
 /// The shortest time limit with a warning.
@@ -45,7 +46,8 @@ impl Builder<'_> {
             Subject::Calls { .. } | Subject::Specialist { .. } => {
                 let (agent, calls) = self.state.calls_of(subject);
                 let plain = self.flow.of(&step.node).plain_gate();
-                let gates: Vec<_> = calls.map(|call| self.tool_gate(step, agent, call).unwrap_or(plain)).collect();
+                let at = CallSite::new(step, agent);
+                let gates: Vec<_> = calls.map(|call| self.tool_gate(at, call).unwrap_or(plain)).collect();
                 self.time_at_gates(step, &gates)
             }
             Subject::Agent { .. } | Subject::Output { .. } => {

@@ -6,7 +6,7 @@ use shared::run::Step;
 
 use super::title;
 use crate::engine::builder::Builder;
-use crate::engine::conversation::{CallingAgent, GatePass, ToolCall, ToolCallState};
+use crate::engine::conversation::{CallSite, CallingAgent, GatePass, ToolCall, ToolCallState};
 use crate::engine::question::Subject;
 use crate::engine::scope::{self, Visit};
 use crate::engine::state::RunState;
@@ -18,19 +18,12 @@ const MAX_PASSES: usize = 20;
 
 /// Returns the gate that asks about a call, or asked last. If none has asked yet, it is the first gate that closes, or
 /// else the first one.
-fn gate_of_call<'f>(
-    flow: &'f Compiled,
-    state: &RunState,
-    step: &Step,
-    agent: Option<CallingAgent<'_>>,
-    call: &ToolCall,
-) -> Option<&'f Gate> {
-    let gates = || flow.of(&step.node).tool_gates(agent.map(|agent| agent.gates_of), &call.tool);
+fn gate_of_call<'f>(flow: &'f Compiled, state: &RunState, at: CallSite<'_>, call: &ToolCall) -> Option<&'f Gate> {
+    let gates = || flow.of(&at.step.node).tool_gates(at.agent.map(|agent| agent.gates_of), &call.tool);
     if let Some(gate) = call.gate {
         return gates().nth(gate);
     }
-    let seen = Visit { agent: agent.map(|agent| agent.name), ..call.seen(step) };
-    gates().find(|gate| closes(flow, state, gate, &step.node, seen)).or_else(|| gates().next())
+    gates().find(|gate| closes(flow, state, gate, &at.step.node, at.seen(call))).or_else(|| gates().next())
 }
 
 /// Whether a gate closes, given what its condition sees. It also closes if its `when` meets a missing field or cannot
@@ -53,7 +46,7 @@ pub(super) fn gate_of<'f>(flow: &'f Compiled, state: &RunState, subject: &Subjec
         | Subject::Handoff { .. } => None,
         Subject::Calls { .. } | Subject::Lost { .. } => {
             let (agent, mut calls) = state.calls_of(subject);
-            gate_of_call(flow, state, step, agent, calls.next()?)
+            gate_of_call(flow, state, CallSite::new(step, agent), calls.next()?)
         }
         Subject::Agent { branch } => {
             let CallingAgent { name, gates_of } = state.branches.get(branch)?.phase.conversation()?.calling_agent();
@@ -70,21 +63,15 @@ impl<'f> Builder<'f> {
     }
 
     /// Returns the gate of a call, whether it closes or not.
-    pub(super) fn tool_gate(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> Option<&'f Gate> {
-        gate_of_call(self.flow, &self.state, step, agent, call)
+    pub(super) fn tool_gate(&self, at: CallSite<'_>, call: &ToolCall) -> Option<&'f Gate> {
+        gate_of_call(self.flow, &self.state, at, call)
     }
 
     /// Holds a call back if one of its gates closes and has not let it pass in its present form. Returns that gate,
     /// which asks next.
-    pub(in crate::engine) fn hold_back(
-        &self,
-        step: &Step,
-        correction: Option<&str>,
-        agent: Option<CallingAgent<'_>>,
-        call: &mut ToolCall,
-    ) -> Option<&'f Gate> {
-        let gates: Vec<_> = self.gates_of_call(step, agent, call).collect();
-        let seen = Visit { correction, agent: agent.map(|agent| agent.name), ..call.seen(step) };
+    pub(in crate::engine) fn hold_back(&self, at: CallSite<'_>, call: &mut ToolCall) -> Option<&'f Gate> {
+        let CallSite { step, agent, .. } = at;
+        let gates: Vec<_> = self.gates_of_call(at, call).collect();
         let passed = |gate: &'f Gate| {
             let passes = call.passes.iter().filter(|pass| pass.digest == call.digest);
             passes.filter_map(|pass| gates.get(pass.gate)).any(|passed| are_alike(passed, gate))
@@ -98,7 +85,7 @@ impl<'f> Builder<'f> {
                 && call.passes.iter().any(|pass| pass.gate + 1 == place && pass.digest == call.digest)
         };
         let closes = |(place, gate): &(usize, &&'f Gate)| {
-            self.closes(gate, &step.node, seen) && !passed(gate) && !is_permitted(*place)
+            self.closes(gate, &step.node, at.seen(call)) && !passed(gate) && !is_permitted(*place)
         };
         let (place, gate) = gates.iter().enumerate().find(closes)?;
         (call.gate, call.state) = (Some(place), ToolCallState::Gated);
@@ -109,14 +96,12 @@ impl<'f> Builder<'f> {
     /// closes, if there is one. `Err` says why the call does not happen at all.
     pub(in crate::engine) fn pass_gate(
         &self,
-        step: &Step,
-        correction: Option<&str>,
-        agent: Option<CallingAgent<'_>>,
+        at: CallSite<'_>,
         asked: Option<usize>,
         call: &mut ToolCall,
     ) -> Result<Option<&'f Gate>, String> {
         call.passes.extend(asked.map(|gate| GatePass { gate, digest: call.digest.clone() }));
-        let next = self.hold_back(step, correction, agent, call);
+        let next = self.hold_back(at, call);
         if next.is_some() && call.passes.len() >= MAX_PASSES {
             return Err(format!("its gates have edited it for each other {MAX_PASSES} times"));
         }
@@ -124,23 +109,18 @@ impl<'f> Builder<'f> {
     }
 
     /// Returns the index of the gate that asks about a call; `None` if none does.
-    pub(in crate::engine) fn asking_gate(
-        &self,
-        step: &Step,
-        agent: Option<CallingAgent<'_>>,
-        call: &ToolCall,
-    ) -> Option<usize> {
+    pub(in crate::engine) fn asking_gate(&self, at: CallSite<'_>, call: &ToolCall) -> Option<usize> {
         let gated = call.state == ToolCallState::Gated;
-        let asking = gated.then(|| self.tool_gate(step, agent, call)).flatten()?;
-        let of_old_state = || self.gates_of_call(step, agent, call).position(|gate| gate == asking);
+        let asking = gated.then(|| self.tool_gate(at, call)).flatten()?;
+        let of_old_state = || self.gates_of_call(at, call).position(|gate| gate == asking);
         call.gate.or_else(of_old_state)
     }
 
     /// Whether guardrails check a call: unless each gate that has asked about it turns them off.
-    pub(super) fn is_guarded(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> bool {
-        let gates: Vec<_> = self.gates_of_call(step, agent, call).collect();
+    pub(super) fn is_guarded(&self, at: CallSite<'_>, call: &ToolCall) -> bool {
+        let gates: Vec<_> = self.gates_of_call(at, call).collect();
         let passed = call.passes.iter().filter_map(|pass| gates.get(pass.gate).copied());
-        let mut asked = passed.chain(self.tool_gate(step, agent, call)).peekable();
+        let mut asked = passed.chain(self.tool_gate(at, call)).peekable();
         asked.peek().is_none() || asked.any(|gate| gate.guardrails != Some(false))
     }
 
@@ -151,13 +131,8 @@ impl<'f> Builder<'f> {
         one.reviewers == other.reviewers && handlers(one) == handlers(other) && escalation(one) == escalation(other)
     }
 
-    fn gates_of_call(
-        &self,
-        step: &Step,
-        agent: Option<CallingAgent<'_>>,
-        call: &ToolCall,
-    ) -> impl Iterator<Item = &'f Gate> {
-        self.flow.of(&step.node).tool_gates(agent.map(|agent| agent.gates_of), &call.tool)
+    fn gates_of_call(&self, at: CallSite<'_>, call: &ToolCall) -> impl Iterator<Item = &'f Gate> {
+        self.flow.of(&at.step.node).tool_gates(at.agent.map(|agent| agent.gates_of), &call.tool)
     }
 
     /// Whether a gate closes, given what its condition sees.
@@ -179,10 +154,11 @@ impl<'f> Builder<'f> {
     }
 }
 
-impl ToolCall {
-    /// Returns what a gate's condition and title see of the call.
-    pub(super) fn seen(&self, step: &Step) -> Visit<'_> {
-        Visit { number: step.visit, arguments: Some(&self.arguments), ..Visit::default() }
+impl<'a> CallSite<'a> {
+    /// Returns what a gate's condition and title see of a call.
+    pub(super) fn seen(self, call: &'a ToolCall) -> Visit<'a> {
+        let (number, correction, agent) = (self.step.visit, self.correction, self.agent.map(|agent| agent.name));
+        Visit { number, correction, arguments: Some(&call.arguments), agent, ..Visit::default() }
     }
 }
 

@@ -16,7 +16,7 @@ use shared::review::{Action, Outcome, Review};
 
 use super::content::{Content, handlers};
 use crate::engine::builder::Builder;
-use crate::engine::conversation::{ToolCall, ToolCallState};
+use crate::engine::conversation::{CallSite, ToolCall, ToolCallState};
 use crate::engine::question::{Approval, Question, Subject};
 use crate::engine::request::reads_digest;
 use crate::engine::transition::{Granted, Refusal};
@@ -113,7 +113,8 @@ impl<'f> Builder<'f> {
         let (agent, mut calls) = self.state.calls_of(&question.subject);
         let call = calls.find(|call| call.id == action.id && call.state == ToolCallState::Gated);
         let (Some(call), Some(step)) = (call, self.state.step_of(&question.subject)) else { return Some(NO_GATE) };
-        self.ungrantable(step, agent, call, self.tool_gate(step, agent, call))
+        let at = CallSite::new(step, agent);
+        self.ungrantable(at, call, self.tool_gate(at, call))
     }
 
     /// Returns the calls that a review is about.
@@ -146,7 +147,7 @@ impl<'f> Builder<'f> {
         let (agent, call) = {
             let (agent, mut calls) = self.state.calls_of(subject);
             let Some(call) = calls.next().cloned() else { return false };
-            if self.ungrantable(&step, agent, &call, Some(gate)).is_some() {
+            if self.ungrantable(CallSite::new(&step, agent), &call, Some(gate)).is_some() {
                 return false;
             }
             (agent.map(|agent| agent.name.to_owned()), call)

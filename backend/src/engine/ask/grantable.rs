@@ -3,23 +3,16 @@
 
 use shared::definition::{ActionKind, Gate, Severity};
 use shared::review::ActionType;
-use shared::run::Step;
 
 use crate::engine::builder::Builder;
-use crate::engine::conversation::{CallingAgent, ToolCall};
+use crate::engine::conversation::{CallSite, ToolCall};
 
 impl Builder<'_> {
     /// Returns why no grant can cover calls like this one, whoever gives it; `None` if one can.
-    pub(super) fn ungrantable(
-        &self,
-        step: &Step,
-        agent: Option<CallingAgent<'_>>,
-        call: &ToolCall,
-        gate: Option<&Gate>,
-    ) -> Option<&'static str> {
-        if agent.is_some_and(|agent| agent.is_specialist()) {
+    pub(super) fn ungrantable(&self, at: CallSite<'_>, call: &ToolCall, gate: Option<&Gate>) -> Option<&'static str> {
+        if at.agent.is_some_and(|agent| agent.is_specialist()) {
             Some("calls of a specialist are approved one by one: another specialist may have the same name")
-        } else if self.kind_of(step, call).0 != ActionType::Tool {
+        } else if self.kind_of(at.step, call).0 != ActionType::Tool {
             Some("changes of a team are decided one by one")
         } else if gate.is_none_or(|gate| !grantable(gate)) {
             Some("critical calls are decided one by one")

@@ -15,7 +15,7 @@ use shared::run::Step;
 
 use super::guard::{fitting_output, guard};
 use crate::engine::builder::Builder;
-use crate::engine::conversation::{CallingAgent, ToolCall};
+use crate::engine::conversation::{CallSite, ToolCall};
 use crate::engine::guardrail_reply::answer_to;
 use crate::engine::invoke::parameters;
 use crate::engine::question::Subject;
@@ -60,9 +60,10 @@ impl Builder<'_> {
         let (mut rulings, mut findings) = (CallRulings::new(), Findings::default());
         let Some(step) = self.state.step_of(subject) else { return (rulings, findings) };
         let (agent, calls) = self.state.calls_of(subject);
+        let at = CallSite::new(step, agent);
         for call in calls {
             let Some(decision) = decisions.get(&call.id) else { continue };
-            let (ruling, found) = self.rule_one(step, agent, call, review, decision);
+            let (ruling, found) = self.rule_one(at, call, review, decision);
             rulings.insert(call.id.clone(), ruling);
             findings.0.extend(Findings::of(&call.id, found).0);
         }
@@ -71,16 +72,17 @@ impl Builder<'_> {
 
     fn rule_one(
         &self,
-        step: &Step,
-        agent: Option<CallingAgent<'_>>,
+        at: CallSite<'_>,
         call: &ToolCall,
         review: &Review,
         decision: &ActionDecision,
     ) -> (Ruling<ToolCall>, Vec<Finding>) {
+        let node = &at.step.node;
+        let about = || format!("{}.{}", at.step.id, call.id);
         match decision {
-            ActionDecision::Approve { .. } => self.rule_run(step, agent, call.clone()),
-            ActionDecision::Edit { arguments } => match self.edited(&step.node, call, arguments) {
-                Ok(edited) => self.rule_run(step, agent, edited),
+            ActionDecision::Approve { .. } => self.rule_run(at, call.clone()),
+            ActionDecision::Edit { arguments } => match self.edited(node, call, arguments) {
+                Ok(edited) => self.rule_run(at, edited),
                 Err(why) => (Ruling::Refused(FlowCode::ToolFailed, why), Vec::new()),
             },
             ActionDecision::Reject { message } => {
@@ -88,19 +90,16 @@ impl Builder<'_> {
                 (Ruling::Refused(FlowCode::ToolPermissionDenied, why), Vec::new())
             }
             ActionDecision::Respond { message } => {
-                let what = self.seen_action(step, agent, call);
-                let about = format!("{}.{}", step.id, call.id);
-                self.rule_response(&about, &step.node, self.is_guarded(step, agent, call), &what, message)
+                let what = self.seen_action(at, call);
+                self.rule_response(&about(), node, self.is_guarded(at, call), &what, message)
             }
             ActionDecision::Choose { alternative, message } => {
                 let Some(said) = chosen(review, &call.id, alternative, message.as_deref()) else {
                     let why = format!("`{alternative}` is not an alternative to `{}`", call.tool);
                     return (Ruling::Refused(FlowCode::ToolPermissionDenied, why), Vec::new());
                 };
-                let what = self.seen_action(step, agent, call);
-                let about = format!("{}.{}", step.id, call.id);
-                let is_guarded = self.is_guarded(step, agent, call);
-                let (said, findings) = self.rule_said(&about, &step.node, is_guarded, &what, said);
+                let what = self.seen_action(at, call);
+                let (said, findings) = self.rule_said(&about(), node, self.is_guarded(at, call), &what, said);
                 (said.map_or_else(|refused| refused, |said| Ruling::Answered(Value::Object(said))), findings)
             }
         }
@@ -142,15 +141,10 @@ impl Builder<'_> {
     }
 
     /// Returns the ruling on a call that is to happen. A redacted call is rendered again.
-    fn rule_run(
-        &self,
-        step: &Step,
-        agent: Option<CallingAgent<'_>>,
-        call: ToolCall,
-    ) -> (Ruling<ToolCall>, Vec<Finding>) {
+    fn rule_run(&self, at: CallSite<'_>, call: ToolCall) -> (Ruling<ToolCall>, Vec<Finding>) {
         let original = call.clone();
-        let fits = |redacted| self.redacted(step, &original, &redacted);
-        let (passed, findings) = guard(call, |call| self.check_call(step, agent, call), fits);
+        let fits = |redacted| self.redacted(at.step, &original, &redacted);
+        let (passed, findings) = guard(call, |call| self.check_call(at, call), fits);
         (passed.map_or_else(Ruling::from, Ruling::Proceeds), findings)
     }
 
@@ -166,20 +160,13 @@ impl Builder<'_> {
         self.edited(&step.node, call, arguments)
     }
 
-    fn check_call(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> GuardrailVerdict {
-        if !self.is_guarded(step, agent, call) {
+    fn check_call(&self, at: CallSite<'_>, call: &ToolCall) -> GuardrailVerdict {
+        if !self.is_guarded(at, call) {
             return GuardrailVerdict::default();
         }
-        let what = self.seen_action(step, agent, call);
-        let about = format!("{}.{}", step.id, call.id);
-        self.check_matter(
-            &about,
-            &step.node,
-            GuardrailScope::Actions,
-            what,
-            call.arguments.clone(),
-            call.request.as_ref(),
-        )
+        let (what, arguments) = (self.seen_action(at, call), call.arguments.clone());
+        let (about, node) = (format!("{}.{}", at.step.id, call.id), &at.step.node);
+        self.check_matter(&about, node, GuardrailScope::Actions, what, arguments, call.request.as_ref())
     }
 
     /// Lets guardrails check values; `about` identifies them in the run.
@@ -199,22 +186,18 @@ impl Builder<'_> {
     }
 
     /// Returns what conditions of guardrails see of a call: the same as people.
-    fn seen_action(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> Value {
-        let (kind, name) = self.kind_of(step, call);
-        action(kind.into(), &name, agent.map(|agent| agent.name))
+    fn seen_action(&self, at: CallSite<'_>, call: &ToolCall) -> Value {
+        let (kind, name) = self.kind_of(at.step, call);
+        action(kind.into(), &name, at.agent.map(|agent| agent.name))
     }
 
     /// Returns what guardrails would find in calls as they stand.
     pub(in crate::engine) fn warnings<'c>(
         &self,
-        step: &Step,
-        agent: Option<CallingAgent<'_>>,
+        at: CallSite<'_>,
         calls: impl IntoIterator<Item = &'c ToolCall>,
     ) -> Vec<Warning> {
-        let of = |call: &'c ToolCall| {
-            let findings = self.rule_run(step, agent, call.clone()).1;
-            Findings::of(&call.id, findings).warnings()
-        };
+        let of = |call: &'c ToolCall| Findings::of(&call.id, self.rule_run(at, call.clone()).1).warnings();
         calls.into_iter().flat_map(of).collect()
     }
 

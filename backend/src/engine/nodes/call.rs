@@ -11,7 +11,7 @@ use shared::id::TaskId;
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
-use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
+use crate::engine::conversation::{CallSite, Conversation, Message, ToolCall, ToolCallState};
 use crate::engine::input::{ModelToolCall, TaskFailure};
 use crate::engine::invoke::{Started, is_sleep};
 use crate::engine::next::{Reply, Takeover};
@@ -50,8 +50,8 @@ impl<'f> Builder<'f> {
             });
             call.provider_id = made.provider_id;
             let held = call.state == ToolCallState::Held;
-            let agent = Some(conversation.calling_agent());
-            match held.then(|| self.hold_back(&step, None, agent, &mut call)).flatten() {
+            let at = CallSite::new(&step, Some(conversation.calling_agent()));
+            match held.then(|| self.hold_back(at, &mut call)).flatten() {
                 Some(gate) => gated.push((call.id.clone(), gate)),
                 None => call.reads.clear(),
             }
@@ -257,11 +257,11 @@ impl<'f> Builder<'f> {
     ) -> Option<&'f Gate> {
         match ruling {
             Ruling::Proceeds(as_it_runs) => {
-                let agent = Some(conversation.calling_agent());
-                let (asked, changed) = (self.asking_gate(step, agent, call), call.digest != as_it_runs.digest);
+                let at = CallSite::new(step, Some(conversation.calling_agent()));
+                let (asked, changed) = (self.asking_gate(at, call), call.digest != as_it_runs.digest);
                 *call = as_it_runs;
                 if call.state == ToolCallState::Gated || changed {
-                    match self.pass_gate(step, None, agent, asked, call) {
+                    match self.pass_gate(at, asked, call) {
                         Ok(Some(gate)) => return Some(gate),
                         Ok(None) => {}
                         Err(why) => call.state = ToolCallState::failed(FlowCode::ToolPermissionDenied, &why),

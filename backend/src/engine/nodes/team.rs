@@ -7,7 +7,7 @@ use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
 use crate::engine::accounts::add_all;
-use crate::engine::builder::{Builder, failure};
+use crate::engine::builder::Builder;
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::next::{TurnEnd, TurnEnded};
 use crate::engine::phase::Phase;
@@ -39,8 +39,8 @@ impl Builder<'_> {
             NextTurn::Lead => (vec![team.lead.clone()], 1, true),
             NextTurn::Over => return self.team_done(branch, step, &team),
             NextTurn::NobodyLeft => {
-                let error = failure(FlowCode::FlowHumanRejected, &step.node, "every member of the team was left out");
-                return self.fail_step(branch, step, error);
+                let why = "every member of the team was left out";
+                return self.fail(branch, step, FlowCode::FlowHumanRejected, why);
             }
         };
         let mut begun = Vec::new();

@@ -9,7 +9,7 @@ use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
-use crate::engine::conversation::{ToolCall, ToolCallState};
+use crate::engine::conversation::{CallSite, ToolCall, ToolCallState};
 use crate::engine::invoke::{Started, parameters};
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
@@ -28,7 +28,8 @@ impl<'f> Builder<'f> {
         correction: Option<String>,
     ) -> Result<(), RunError> {
         let mut call = self.tool_call(&step, tool, templates, correction.as_deref())?;
-        match self.hold_back(&step, correction.as_deref(), None, &mut call) {
+        let at = CallSite { step: &step, agent: None, correction: correction.as_deref() };
+        match self.hold_back(at, &mut call) {
             None => self.run_tool(branch, step, call, correction),
             Some(gate) => self.wait_at(gate, branch, step, call, correction),
         }
@@ -87,10 +88,7 @@ impl<'f> Builder<'f> {
                 self.emit_executed(&step, &call, Ok(&result));
                 self.finish_step(branch, step, writes);
             }
-            Err(why) => {
-                let error = failure(FlowCode::ToolFailed, &step.node, why);
-                self.fail_step(branch, step, error);
-            }
+            Err(why) => self.fail(branch, step, FlowCode::ToolFailed, why),
         }
     }
 
@@ -118,21 +116,15 @@ impl<'f> Builder<'f> {
                 self.run_tool(branch, step, as_it_runs, correction);
             }
             Ruling::Proceeds(mut as_it_runs) => {
-                let asked = self.asking_gate(&step, None, call);
-                match self.pass_gate(&step, correction.as_deref(), None, asked, &mut as_it_runs) {
+                let at = CallSite { step: &step, agent: None, correction: correction.as_deref() };
+                match self.pass_gate(at, self.asking_gate(at, call), &mut as_it_runs) {
                     Ok(Some(gate)) => self.wait_at(gate, branch, step, as_it_runs, correction),
                     Ok(None) => self.run_tool(branch, step, as_it_runs, correction),
-                    Err(why) => {
-                        let error = failure(FlowCode::ToolPermissionDenied, &step.node, why);
-                        self.fail_step(branch, step, error);
-                    }
+                    Err(why) => self.fail(branch, step, FlowCode::ToolPermissionDenied, why),
                 }
             }
             Ruling::Answered(result) => self.tool_done(branch, step, result, &BTreeSet::new()),
-            Ruling::Refused(code, why) => {
-                let error = failure(code, &step.node, why);
-                self.fail_step(branch, step, error);
-            }
+            Ruling::Refused(code, why) => self.fail(branch, step, code, why),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::AskingCall;
 use crate::engine::ask::guard::guard;
 use crate::engine::ask_builtin::{APPROVE, Ask, ProposedAction};
 use crate::engine::builder::Builder;
+use crate::engine::conversation::CallSite;
 use crate::engine::next::{QuestionAnswer, Reply};
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Blocked, Findings, words};
@@ -93,7 +94,7 @@ impl Builder<'_> {
         self.state.shown_id()?;
         let step = self.state.step_of(subject)?;
         let (calling, mut calls) = self.state.calls_of(subject);
-        calls.next().filter(|call| self.is_guarded(step, calling, call))?;
+        calls.next().filter(|call| self.is_guarded(CallSite::new(step, calling), call))?;
         Some(Guarded { step, agent: calling.map(|calling| calling.name) })
     }
 }
