@@ -64,14 +64,7 @@ async fn cycle(store: &Store) -> Result<()> {
 /// Launches a run as the admin, and returns its id and that of the review that it asks for at once.
 pub async fn launch(store: &Store, flow: &str, input: shared::JsonMap) -> Result<(RunId, ReviewId)> {
     let run = RunId(Moment::of(&SystemClock).ids().uuid());
-    let launch = Operation::Launch {
-        run,
-        flow: flow.parse()?,
-        version: None,
-        input,
-        context: Box::default(),
-        callback_url: None,
-    };
+    let launch = Operation::launch(run, flow.parse()?, input);
     let change = Change { by: Some(Actor::of(admin()?)), key: None, operation: launch };
     let Committed::Run { run: started } = store.commit(change).await? else { bail!("not a run") };
     Ok((run, started.positions.first().and_then(|position| position.review).context("no review")?))

@@ -250,6 +250,13 @@ pub struct Launch {
     pub callback_url: Option<String>,
 }
 
+impl Launch {
+    /// Creates the launch of the newest version of a flow, without any input.
+    pub fn new(flow: FlowId) -> Self {
+        Self { flow, version: None, input: JsonMap::new(), context: Context::default(), callback_url: None }
+    }
+}
+
 /// `POST /api/v1/runs/{id}/cancel` and `POST /api/v1/reviews/{id}/withdraw`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]

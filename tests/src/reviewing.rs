@@ -53,8 +53,7 @@ pub async fn launch_many(server: &Server, flow: &str, runs: usize) {
 /// Launches a run as this person.
 pub async fn launch_as(person: &Api, flow: &str, input: Value) -> RunId {
     let input = input.as_object().cloned().unwrap_or_default();
-    let context = shared::run::Context::default();
-    let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context, callback_url: None };
+    let launch = Launch { input, ..Launch::new(flow.parse().expect("an id")) };
     person.launch(&launch, None).await.expect("it starts").summary.id
 }
 

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use shared::api::{Launch, NewToken, ReviewQuery, RunQuery};
 use shared::decision::{DecisionRequest, Verdict};
 use shared::review::ReviewStatus;
-use shared::run::Context;
 use tests::locator::locate;
 use tests::pages::{Login, wait_for_text};
 use tests::reviewing::wait_for_review;
@@ -40,13 +39,7 @@ async fn launched(server: &Server) -> Api {
     let admin = server.admin().await;
     for (flow, input) in LAUNCHED {
         let input = serde_json::from_str(input).expect("JSON");
-        let launch = Launch {
-            flow: flow.parse().expect("an id"),
-            version: None,
-            input,
-            context: Context::default(),
-            callback_url: None,
-        };
+        let launch = Launch { input, ..Launch::new(flow.parse().expect("an id")) };
         admin.launch(&launch, None).await.unwrap_or_else(|problem| panic!("{flow}: {problem}: {:?}", problem.errors));
     }
     eventually("everything that was launched asks somebody", async || {

@@ -41,8 +41,7 @@ async fn save(api: &Api, id: &str, source: &str) -> (u16, Problem) {
 
 fn launch(flow: &str, input: Value) -> Launch {
     let Value::Object(input) = input else { panic!("an object") };
-    let context = shared::run::Context::default();
-    Launch { flow: flow.parse().expect("a flow id"), version: None, input, context, callback_url: None }
+    Launch { input, ..Launch::new(flow.parse().expect("a flow id")) }
 }
 
 async fn pending(api: &Api, run: RunId) -> Review {

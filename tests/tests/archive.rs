@@ -31,8 +31,7 @@ async fn launched(admin: &Api, number: usize) -> RunId {
     // Every other run has a value that is large enough to be stored apart.
     let text = format!("{number} ").repeat(if number.is_multiple_of(2) { 1 } else { 2000 });
     let Value::Object(input) = json!({ "text": text }) else { unreachable!("an object") };
-    let context = shared::run::Context::default();
-    let launch = Launch { flow: "note".parse().expect("an id"), version: None, input, context, callback_url: None };
+    let launch = Launch { input, ..Launch::new("note".parse().expect("an id")) };
     let run = admin.launch(&launch, None).await.expect("it starts").summary;
     assert_eq!(run.status, RunStatus::Completed);
     run.id

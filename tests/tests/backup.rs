@@ -19,12 +19,7 @@ use tests::{Api, Database, Options, Recorder, Server, Socket, eventually, flows}
 
 async fn launch(api: &Api) -> RunId {
     let flow = "question".parse().expect("an id");
-    let (input, context) = (serde_json::Map::new(), shared::run::Context::default());
-    api.launch(&Launch { flow, version: None, input, context, callback_url: None }, None)
-        .await
-        .expect("launched")
-        .summary
-        .id
+    api.launch(&Launch::new(flow), None).await.expect("launched").summary.id
 }
 
 async fn decide(api: &Api, run: RunId) {

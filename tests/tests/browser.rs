@@ -118,13 +118,7 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> BrowserResult<()> {
     );
     server.save(&flow).await;
     let admin = server.admin().await;
-    let launch = shared::api::Launch {
-        flow: "hostile".parse().expect("an id"),
-        version: None,
-        input: shared::JsonMap::new(),
-        context: shared::run::Context::default(),
-        callback_url: None,
-    };
+    let launch = shared::api::Launch::new("hostile".parse().expect("an id"));
     admin.launch(&launch, None).await.expect("it starts");
     let review = pending(&admin).await;
 
@@ -151,13 +145,7 @@ async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> BrowserResult<()
     let server = server().await;
     server.save("id: ask\nnodes:\n  ask: { human: { prompt: Well?, options: [{ id: ok, label: Fine }] } }\n").await;
     let admin = server.admin().await;
-    let launch = shared::api::Launch {
-        flow: "ask".parse().expect("an id"),
-        version: None,
-        input: shared::JsonMap::new(),
-        context: shared::run::Context::default(),
-        callback_url: None,
-    };
+    let launch = shared::api::Launch::new("ask".parse().expect("an id"));
     admin.launch(&launch, None).await.expect("it starts");
     let review = pending(&admin).await;
 

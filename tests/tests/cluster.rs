@@ -93,9 +93,8 @@ async fn client(number: usize, seed: u64, [dev, ana, tom]: [&Person; 3], stop: &
         let topic = format!("client-{number}-run-{}", rounds.len());
         let timed = random.random_bool(0.3);
         let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
-        let context = shared::run::Context::default();
         let flow = if timed { "timed" } else { "choice" };
-        let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context, callback_url: None };
+        let launch = Launch { input, ..Launch::new(flow.parse().expect("an id")) };
         let key = format!("launch-{topic}");
         let run = dev.insists("launched", &mut random, async |api| api.launch(&launch, Some(&key)).await).await;
         let run = run.unwrap_or_else(|problem| panic!("{topic}: {problem}")).summary.id;

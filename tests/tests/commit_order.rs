@@ -23,14 +23,7 @@ async fn burn(connection: &mut PgConnection, count: u32) {
 
 /// Launches a run, and retries with the same key until the server has answered.
 async fn launch(api: &Api, key: &str) -> RunId {
-    let input = serde_json::Map::new();
-    let launch = Launch {
-        flow: "question".parse().expect("an id"),
-        version: None,
-        input,
-        context: shared::run::Context::default(),
-        callback_url: None,
-    };
+    let launch = Launch::new("question".parse().expect("an id"));
     eventually_within(Duration::from_mins(1), "launched", async || api.launch(&launch, Some(key)).await.ok())
         .await
         .summary

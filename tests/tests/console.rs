@@ -28,13 +28,7 @@ async fn with_reviews(count: usize) -> (Server, Vec<Review>) {
 }
 
 async fn launch(api: &Api) {
-    let launch = shared::api::Launch {
-        flow: "ask".parse().expect("an id"),
-        version: None,
-        input: shared::JsonMap::new(),
-        context: shared::run::Context::default(),
-        callback_url: None,
-    };
+    let launch = shared::api::Launch::new("ask".parse().expect("an id"));
     api.launch(&launch, None).await.expect("it starts");
 }
 

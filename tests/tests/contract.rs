@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use shared::api::{Launch, NewToken};
 use shared::error::{Code, Problem};
 use shared::protocol::{ServerMessage, Topic};
-use shared::run::Context;
 use shared::time::Timestamp;
 use tests::{Api, Database, HttpTransport, Options, Server, Socket, flows};
 
@@ -21,13 +20,7 @@ async fn get(api: &Api, path: &str) -> (u16, Value) {
 
 fn launch(text: &str) -> Launch {
     let Value::Object(input) = json!({ "text": text }) else { panic!("an object") };
-    Launch {
-        flow: "question".parse().expect("a flow id"),
-        version: None,
-        input,
-        context: Context::default(),
-        callback_url: None,
-    }
+    Launch { input, ..Launch::new("question".parse().expect("a flow id")) }
 }
 
 fn token(name: &str, expires_at: Option<Timestamp>) -> NewToken {

@@ -48,9 +48,7 @@ async fn client(number: usize, admin: &Api, ana: &Api, stop: &AtomicBool) -> Vec
     while !stop.load(Ordering::Relaxed) {
         let topic = format!("client-{number}-run-{}", done.len());
         let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
-        let context = shared::run::Context::default();
-        let launch =
-            Launch { flow: "quick".parse().expect("an id"), version: None, input, context, callback_url: None };
+        let launch = Launch { input, ..Launch::new("quick".parse().expect("an id")) };
         let key = format!("launch-{topic}");
         let run = insist("launched", async || admin.launch(&launch, Some(&key)).await).await.summary.id;
         let review = eventually_within(SETTLE, "somebody is asked", async || {

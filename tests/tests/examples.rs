@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use shared::api::Launch;
 use shared::decision::{DecisionRequest, Verdict};
-use shared::run::{Context, RunStatus, StepStatus};
+use shared::run::{RunStatus, StepStatus};
 use tests::{Database, Options, Server, binary, eventually};
 
 const COMPLETED: i32 = 0;
@@ -175,7 +175,7 @@ async fn a_branch_goes_on_while_another_waits_for_a_person() {
     let (admin, ana) = (server.admin().await, server.person("ana", &["reviewer"]).await);
     let Value::Object(input) = json!({ "name": "Rosa" }) else { unreachable!("an object") };
     let flow = "onboarding".parse().expect("an id");
-    let launch = Launch { flow, version: None, input, context: Context::default(), callback_url: None };
+    let launch = Launch { input, ..Launch::new(flow) };
     let run = admin.launch(&launch, None).await.expect("launched").summary.id;
     eventually("the plan is there, and somebody is asked", async || {
         let report = admin.report(run).await.ok()?;

@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use shared::api::{Launch, Reason, RunQuery};
 use shared::error::{Code, FlowCode, Problem};
-use shared::run::{Context, Run, RunStatus};
+use shared::run::{Run, RunStatus};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tests::postgres::Postgres;
 use tests::process::Process;
@@ -19,13 +19,7 @@ use tokio::net::TcpStream;
 async fn launch(api: &Api, flow: &str) -> Result<Run, Problem> {
     let Value::Object(input) = json!({ "topic": "t" }) else { unreachable!("an object") };
     let input = if flow == "asks" { Map::new() } else { input };
-    let launch = Launch {
-        flow: flow.parse().expect("an id"),
-        version: None,
-        input,
-        context: Context::default(),
-        callback_url: None,
-    };
+    let launch = Launch { input, ..Launch::new(flow.parse().expect("an id")) };
     api.launch(&launch, None).await
 }
 
@@ -175,13 +169,7 @@ input:
 /// Launches a run with a text of `bytes` bytes.
 async fn launch_long(api: &Api, bytes: usize) -> Result<Run, Problem> {
     let input = Map::from_iter([("text".to_owned(), Value::from("x".repeat(bytes)))]);
-    let launch = Launch {
-        flow: "long".parse().expect("an id"),
-        version: None,
-        input,
-        context: Context::default(),
-        callback_url: None,
-    };
+    let launch = Launch { input, ..Launch::new("long".parse().expect("an id")) };
     api.launch(&launch, None).await
 }
 

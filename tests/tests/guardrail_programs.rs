@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use shared::api::Launch;
 use shared::id::RunId;
 use shared::review::{Outcome, Review};
-use shared::run::{Context, RunStatus};
+use shared::run::RunStatus;
 use tests::{Database, Options, Server, eventually};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -81,8 +81,7 @@ async fn start(database: Database, url: &str, gate: &str, text: &str) -> (Server
     let server = Server::start(Options { settings, environment: vec![secret], ..Options::on(database) }).await;
     server.save(&FLOW.replace("URL", url).replace("GATE", gate).replace("TEXT", text)).await;
     let flow = "parcel".parse().expect("an id");
-    let launch =
-        Launch { flow, version: None, input: serde_json::Map::new(), context: Context::default(), callback_url: None };
+    let launch = Launch::new(flow);
     let run = server.admin().await.launch(&launch, None).await.expect("launched").summary.id;
     (server, run)
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use shared::api::Launch;
 use shared::id::RunId;
 use shared::review::Review;
-use shared::run::{Context, Run, RunStatus};
+use shared::run::{Run, RunStatus};
 use tests::{Api, Database, HttpTransport, Options, Server, eventually};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -74,8 +74,7 @@ fn options(database: Database) -> Options {
 
 async fn launch(server: &Server) -> RunId {
     let flow = "parcel".parse().expect("an id");
-    let launch =
-        Launch { flow, version: None, input: serde_json::Map::new(), context: Context::default(), callback_url: None };
+    let launch = Launch::new(flow);
     server.admin().await.launch(&launch, None).await.expect("launched").summary.id
 }
 

@@ -45,8 +45,7 @@ async fn ask(api: &Api, flow: &str, subjects: impl IntoIterator<Item = String>) 
         let input = input.as_object().cloned().expect("an object");
         let flow = flow.parse().expect("an id");
         async move {
-            let launch =
-                Launch { flow, version: None, input, context: shared::run::Context::default(), callback_url: None };
+            let launch = Launch { input, ..Launch::new(flow) };
             api.launch(&launch, None).await
         }
     });

@@ -38,9 +38,7 @@ impl Race {
     /// Launches a run, and returns it with its one review.
     async fn waiting(&self, topic: &str) -> (RunId, Review) {
         let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
-        let context = shared::run::Context::default();
-        let launch =
-            Launch { flow: "choice".parse().expect("an id"), version: None, input, context, callback_url: None };
+        let launch = Launch { input, ..Launch::new("choice".parse().expect("an id")) };
         let run = self.admin.launch(&launch, None).await.expect("launched").summary.id;
         let reviews = eventually("somebody is asked", async || {
             let reviews = self.ana.run_reviews(run).await.ok()?.items;

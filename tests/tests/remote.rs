@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use shared::api::{Launch, NewToken};
 use shared::id::{ReviewId, RunId};
 use shared::review::Review;
-use shared::run::Context;
 use tests::{Api, Database, Options, Server, binary, eventually};
 
 const FLOW: &str = r#"id: letter
@@ -83,13 +82,7 @@ impl House {
     }
 
     async fn launch(&self, flow: &str) -> RunId {
-        let launch = Launch {
-            flow: flow.parse().expect("an id"),
-            version: None,
-            input: serde_json::Map::new(),
-            context: Context::default(),
-            callback_url: None,
-        };
+        let launch = Launch::new(flow.parse().expect("an id"));
         self.api.launch(&launch, None).await.expect("it starts").summary.id
     }
 

@@ -13,7 +13,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use shared::api::{Launch, NewToken};
-use shared::run::{Context, RunStatus};
+use shared::run::RunStatus;
 use tests::{Database, HttpTransport, Options, Server, eventually};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedSender};
@@ -72,8 +72,7 @@ async fn program_decides_after_a_kill(database: Database) {
 
     let admin = server.admin().await;
     let flow = "parcel".parse().expect("an id");
-    let launch =
-        Launch { flow, version: None, input: serde_json::Map::new(), context: Context::default(), callback_url: None };
+    let launch = Launch::new(flow);
     let run = admin.launch(&launch, None).await.expect("launched").summary.id;
 
     let message = messages.recv().await.expect("the program hears of it");

@@ -17,8 +17,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 fn launch(flow: &str, input: &Value) -> Launch {
     let input = input.as_object().expect("an object").clone();
-    let context = shared::run::Context::default();
-    Launch { flow: flow.parse().expect("an id"), version: None, input, context, callback_url: None }
+    Launch { input, ..Launch::new(flow.parse().expect("an id")) }
 }
 
 fn choose(review: &Review, option: &str) -> DecisionRequest {

@@ -47,8 +47,7 @@ async fn launch(store: &Store) -> RunId {
     let new = NewFlow { flow, source: FLOW.to_owned(), digest: "sha256:2".to_owned() };
     store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.unwrap();
     let (run, input) = (new_run(), shared::JsonMap::new());
-    let operation =
-        Operation::Launch { run, flow: id, version: None, input, context: Box::default(), callback_url: None };
+    let operation = Operation::launch(run, id, input);
     store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.unwrap();
     run
 }

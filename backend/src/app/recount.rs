@@ -141,7 +141,6 @@ mod tests {
     use shared::JsonMap;
     use shared::api::UserPatch;
     use shared::review::Review;
-    use shared::run::Context;
 
     use super::*;
     use crate::store::tests::support::{World, actor, decide, decided, new_run, on_both};
@@ -162,9 +161,8 @@ mod tests {
             digest: format!("sha256:{id}"),
         };
         world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("saved");
-        let (run, flow, input, context) = (new_run(), id.parse().expect("an id"), JsonMap::new(), Context::default());
-        let operation =
-            Operation::Launch { run, flow, version: None, input, context: Box::new(context), callback_url: None };
+        let (run, flow) = (new_run(), id.parse().expect("an id"));
+        let operation = Operation::launch(run, flow, JsonMap::new());
         world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("the run starts");
         world.review_of(run).await
     }

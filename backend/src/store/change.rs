@@ -238,6 +238,13 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// Creates a [`Self::Launch`] of the newest version, without a context and a callback.
+    pub fn launch(run: RunId, flow: FlowId, input: shared::JsonMap) -> Self {
+        Self::Launch { run, flow, version: None, input, context: Box::default(), callback_url: None }
+    }
+}
+
 /// A flow to save.
 #[derive(Debug, Clone)]
 pub struct NewFlow {

@@ -17,7 +17,7 @@ use shared::decision::{DecisionRequest, Via};
 use shared::definition::Flow;
 use shared::id::{RunId, Username};
 use shared::review::{Review, ReviewStatus};
-use shared::run::{Context, RunStatus};
+use shared::run::RunStatus;
 
 use super::*;
 use crate::agent::{Demo, OnText};
@@ -62,16 +62,7 @@ impl House {
     async fn launch(&self) -> RunId {
         let run = RunId(Moment::of(&*self.clock).ids().uuid());
         let flow = "test".parse().unwrap();
-        let context = Context::default();
-        self.commit(Operation::Launch {
-            run,
-            flow,
-            version: None,
-            input: JsonMap::new(),
-            context: Box::new(context),
-            callback_url: None,
-        })
-        .await;
+        self.commit(Operation::launch(run, flow, JsonMap::new())).await;
         run
     }
 

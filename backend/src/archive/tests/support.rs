@@ -117,14 +117,8 @@ pub async fn launch(store: &Store, flow: &str, text: &str, key: Option<Idempoten
     let run = RunId(Moment::of(&SystemClock).ids().uuid());
     let principal: Principal =
         serde_json::from_value(json!({"username": "dev", "roles": ["developer"], "token": false})).expect("somebody");
-    let operation = Operation::Launch {
-        run,
-        flow: flow.parse().expect("an id"),
-        version: None,
-        input: [("text".to_owned(), json!(text))].into_iter().collect(),
-        context: Box::default(),
-        callback_url: None,
-    };
+    let input = [("text".to_owned(), json!(text))].into_iter().collect();
+    let operation = Operation::launch(run, flow.parse().expect("an id"), input);
     store.commit(Change { by: Some(Actor::of(principal)), key, operation }).await.expect("the run starts");
     run
 }

@@ -181,14 +181,8 @@ impl World {
         let principal: Principal =
             serde_json::from_value(json!({"username": "dev", "roles": ["developer"], "token": false}))
                 .expect("somebody");
-        let operation = Operation::Launch {
-            run,
-            flow: "note".parse().expect("an id"),
-            version: None,
-            input: [("text".to_owned(), json!(text))].into_iter().collect(),
-            context: Box::default(),
-            callback_url: None,
-        };
+        let input = [("text".to_owned(), json!(text))].into_iter().collect();
+        let operation = Operation::launch(run, "note".parse().expect("an id"), input);
         let by = Some(Actor::of(principal));
         self.store.commit(Change { by, key: None, operation }).await.expect("the run starts");
         run

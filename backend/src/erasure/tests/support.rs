@@ -189,15 +189,7 @@ impl World {
         let metadata = members.clone();
         // An input of the engine has a member with this name, too.
         members.insert("input".to_owned(), json!("form"));
-        let (flow, context) = ("form".parse().expect("an id"), shared::run::Context::default());
-        let launch = Operation::Launch {
-            run,
-            flow,
-            version: None,
-            input: members,
-            context: Box::new(context),
-            callback_url: None,
-        };
+        let launch = Operation::launch(run, "form".parse().expect("an id"), members);
         self.by("zoe", launch).await.expect("the run starts");
         let review = self.store().run_reviews(run).await.expect("reads").pop().expect("it asks");
         let request = DecisionRequest {

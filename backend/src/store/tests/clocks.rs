@@ -57,8 +57,7 @@ async fn a_call_made_by_a_server_that_is_ahead_is_claimed_at_once_by_another() {
 
     let ((ahead, ..), (right, ..)) = (server(&world, hours(2)).await, server(&world, 0).await);
     let (flow, input) = ("calls".parse().expect("an id"), JsonMap::new());
-    let operation =
-        Operation::Launch { run: new_run(), flow, version: None, input, context: Box::default(), callback_url: None };
+    let operation = Operation::launch(new_run(), flow, input);
     ahead.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("it starts");
     let room = Room { calls: 10, timers: 10, suspects: 1 };
     assert_eq!(right.claim("w", room, Duration::from_secs(30), &[]).await.expect("claims").len(), 1);

@@ -29,14 +29,7 @@ async fn save(world: &World) {
 }
 
 async fn launch(world: &World) -> Run {
-    let operation = Operation::Launch {
-        run: new_run(),
-        flow: "notes".parse().expect("an id"),
-        version: None,
-        input: JsonMap::new(),
-        context: Box::default(),
-        callback_url: None,
-    };
+    let operation = Operation::launch(new_run(), "notes".parse().expect("an id"), JsonMap::new());
     match world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("it starts") {
         Committed::Run { run } => *run,
         other => panic!("{other:?}"),

@@ -37,14 +37,7 @@ async fn asked(world: &World) -> Review {
     let new = NewFlow { flow, source: String::new(), digest: "sha256:2".to_owned() };
     world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
     let (run, flow) = (new_run(), "notes".parse().expect("an id"));
-    let operation = Operation::Launch {
-        run,
-        flow,
-        version: None,
-        input: JsonMap::new(),
-        context: Box::default(),
-        callback_url: None,
-    };
+    let operation = Operation::launch(run, flow, JsonMap::new());
     world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("it starts");
     world.review_of(run).await
 }

@@ -157,14 +157,7 @@ pub fn new_run() -> RunId {
 pub fn launch(text: &str) -> Change {
     let mut input = JsonMap::new();
     input.insert("text".to_owned(), json!(text));
-    let operation = Operation::Launch {
-        run: new_run(),
-        flow: "ask".parse().expect("an id"),
-        version: None,
-        input,
-        context: Box::default(),
-        callback_url: None,
-    };
+    let operation = Operation::launch(new_run(), "ask".parse().expect("an id"), input);
     Change { by: Some(actor("dev")), key: None, operation }
 }
 

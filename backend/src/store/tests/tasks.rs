@@ -149,15 +149,7 @@ async fn save(world: &World, flow: &Value) {
 }
 
 fn launch(run: RunId, flow: FlowId) -> Change {
-    let context = shared::run::Context::default();
-    let operation = Operation::Launch {
-        run,
-        flow,
-        version: None,
-        input: JsonMap::new(),
-        context: Box::new(context),
-        callback_url: None,
-    };
+    let operation = Operation::launch(run, flow, JsonMap::new());
     Change { by: Some(actor("dev")), key: None, operation }
 }
 

@@ -26,7 +26,7 @@ async fn launched(world: &World) -> Review {
     world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("saved");
     let run = new_run();
     let (flow, input) = ("late".parse().expect("an id"), shared::JsonMap::new());
-    let launch = Operation::Launch { run, flow, version: None, input, context: Box::default(), callback_url: None };
+    let launch = Operation::launch(run, flow, input);
     world.store.commit(Change { by: Some(actor("dev")), key: None, operation: launch }).await.expect("launched");
     world.review_of(run).await
 }

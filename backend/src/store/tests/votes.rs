@@ -6,7 +6,6 @@ use shared::definition::Flow;
 use shared::id::RunId;
 use shared::log::EntryKind;
 use shared::review::{Outcome, Review};
-use shared::run::Context;
 
 use super::support::{World, actor, decide, decided, new_run, on_both, person};
 use crate::engine::{Input, Refusal};
@@ -34,15 +33,7 @@ pub async fn committee(world: &World, more: serde_json::Value) -> Review {
     let new = NewFlow { flow, source, digest: "sha256:2".to_owned() };
     world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
     let (run, flow) = (new_run(), "committee".parse().expect("an id"));
-    let context = Context::default();
-    let launch = Operation::Launch {
-        run,
-        flow,
-        version: None,
-        input: shared::JsonMap::new(),
-        context: Box::new(context),
-        callback_url: None,
-    };
+    let launch = Operation::launch(run, flow, shared::JsonMap::new());
     let launch = Change { by: Some(actor("dev")), key: None, operation: launch };
     world.store.commit(launch).await.expect("the run starts");
     world.review_of(run).await

@@ -104,10 +104,9 @@ async fn a_value_that_grows_with_each_visit_fails_its_step() {
 async fn a_launch_that_does_not_come_over_http_has_the_same_limits() {
     let house = House::with(tool_flow()).await;
     let run = RunId(Moment::of(&*house.clock).ids().uuid());
-    let (flow, context) = ("test".parse().unwrap(), Context::default());
+    let flow = "test".parse().unwrap();
     let input = JsonMap::from_iter([("list".to_owned(), nested(64))]);
-    let operation =
-        Operation::Launch { run, flow, version: None, input, context: Box::new(context), callback_url: None };
+    let operation = Operation::launch(run, flow, input);
     let change = Change { by: Some(Actor::of(house.ana.clone())), key: None, operation };
     let refused = house.store.commit(change).await.unwrap_err();
     assert!(matches!(refused, store::CommitError::Refused(engine::Refusal::Invalid(_))), "{refused}");
