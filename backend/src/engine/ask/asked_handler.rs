@@ -8,28 +8,18 @@ use shared::review::{Advice, AskedHandler, Review};
 use shared::run::Step;
 
 use crate::engine::builder::Builder;
-use crate::engine::question::{Asked, Question, Subject};
+use crate::engine::question::{Asked, Question};
 use crate::limits::MAX_REASON;
 
 impl Builder<'_> {
     /// Returns the review of a question: the pending one, or else as it would be opened now.
-    pub(super) fn review_to_show(&self, asking: &Question) -> Result<Review, (Subject, RunError)> {
+    pub(super) fn review_to_show(&self, asking: &Question) -> Result<Review, RunError> {
         let pending = if asking.pending { self.reviews.get(&asking.review).cloned() } else { None };
         pending.map_or_else(|| self.composed(asking), Ok)
     }
 
-    /// Returns the review of a question as it would be opened now.
-    pub(super) fn composed(&self, asking: &Question) -> Result<Review, (Subject, RunError)> {
-        let Question { review, subject, advice, .. } = asking;
-        self.review_about(*review, subject, advice.clone()).map_err(|error| (subject.clone(), error))
-    }
-
     /// Makes the review pending beside the handler that is asked: whoever answers first decides.
-    pub(super) fn open_pending(
-        &mut self,
-        asking: &mut Question,
-        handler: AskedHandler,
-    ) -> Result<(), (Subject, RunError)> {
+    pub(super) fn open_pending(&mut self, asking: &mut Question, handler: AskedHandler) -> Result<(), RunError> {
         if asking.pending {
             self.show_asked_handler(asking, handler);
             return Ok(());

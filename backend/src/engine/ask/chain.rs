@@ -1,18 +1,17 @@
 //! The chain of handlers: each is asked in turn, and decides or passes on; people come last. People may be able to
 //! decide earlier: once a handler has said that it answers later, the review is pending, and stays so.
 
-use shared::decision::{ProgramAnswer, Via};
+use shared::decision::Via;
 use shared::definition::Handler;
-use shared::id::{ReviewId, TaskId};
+use shared::id::ReviewId;
 use shared::review::Advice;
 
 use super::content::handlers;
 use super::handler_outcome::HandlerOutcome;
 use crate::engine::builder::Builder;
-use crate::engine::input::{HandlerAnswer, ModelAnswer, TaskFailure};
+use crate::engine::input::TaskFailure;
 use crate::engine::next::QuestionAnswer;
 use crate::engine::question::{Asked, Question, Subject};
-use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// Asks about a subject: its handlers in their order, then people. Returns the id of the review.
@@ -25,7 +24,7 @@ impl Builder<'_> {
     /// Asks the handler at the question's index, or people if there is none. If that fails, the question ends, with its
     /// review if that is pending.
     pub(super) fn ask_handler(&mut self, asking: Question) {
-        let pending = asking.pending.then_some(asking.review);
+        let (pending, subject) = (asking.pending.then_some(asking.review), asking.subject.clone());
         let asked = match handlers(self.flow, &self.state, &asking.subject).get(asking.handler) {
             Some(Handler::Auto(auto)) => self.ask_auto(asking, auto),
             Some(Handler::Judge(judge)) => self.ask_judge(asking, judge),
@@ -34,7 +33,7 @@ impl Builder<'_> {
             // A person at a terminal is asked as people are.
             Some(Handler::Human | Handler::Cli) | None => self.ask_people(asking, None),
         };
-        if let Err((subject, error)) = asked {
+        if let Err(error) = asked {
             if let Some(review) = pending {
                 self.withdraw(review, Via::Run, None, &format!("the step has failed: {error}"));
             }
@@ -42,49 +41,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Applies the answer of a judge.
-    pub(in crate::engine) fn judge_answered(&mut self, review: ReviewId, answer: &ModelAnswer) {
-        if let Some((asking, outcome)) = self.read_judge(review, answer) {
-            self.go_on(asking, outcome);
-        }
-    }
-
     /// Handles a failed call to a handler: retries it, or goes on without an answer.
     pub(in crate::engine) fn handler_failed(&mut self, review: ReviewId, why: &TaskFailure) {
-        let asked = self.state.question(review).map(|question| &question.asked);
-        let said = match asked {
+        match self.state.question(review).map(|question| &question.asked) {
             Some(Asked::Judge { .. }) => self.retry_judge(review, why),
             Some(Asked::Program { .. }) => self.retry_program(review, why),
-            Some(Asked::People | Asked::Channel { .. } | Asked::Guardrails { .. }) | None => None,
-        };
-        if let Some((asking, outcome)) = said {
-            self.go_on(asking, outcome);
+            Some(Asked::People | Asked::Channel { .. } | Asked::Guardrails { .. }) | None => {}
         }
-    }
-
-    /// Applies the response of a program to the request that asked it.
-    pub(in crate::engine) fn program_answered(
-        &mut self,
-        task: TaskId,
-        digest: &str,
-        answer: HandlerAnswer,
-    ) -> Result<(), Refusal> {
-        if let Some((asking, outcome)) = self.read_program(task, digest, answer)? {
-            self.go_on(asking, outcome);
-        }
-        Ok(())
-    }
-
-    /// Applies the callback of a program.
-    pub(in crate::engine) fn call_back(
-        &mut self,
-        review: ReviewId,
-        task: TaskId,
-        answer: Box<ProgramAnswer>,
-    ) -> Result<(), Refusal> {
-        let (asking, outcome) = self.read_callback(review, task, answer)?;
-        self.go_on(asking, outcome);
-        Ok(())
     }
 
     /// Goes on after the deadline of the handler that is asked.
@@ -99,12 +62,12 @@ impl Builder<'_> {
             Asked::Channel { .. } => self.channel_timed_out(&question),
             Asked::Judge { .. } | Asked::People | Asked::Guardrails { .. } => self.judge_timed_out(&question),
         };
-        let asking = self.end_asking(question);
-        self.go_on(asking, outcome);
+        self.go_on(question, outcome);
     }
 
     /// Applies the outcome of asking a handler: it decides, the next one is asked, or guardrails ask programs.
-    pub(super) fn go_on(&mut self, mut asking: Question, outcome: HandlerOutcome) {
+    pub(super) fn go_on(&mut self, question: Question, outcome: HandlerOutcome) {
+        let mut asking = self.end_asking(question);
         match outcome {
             HandlerOutcome::Decides(advice, decided) => {
                 self.advise(&mut asking, advice);

@@ -10,16 +10,12 @@ use shared::review::AskedHandler;
 use super::content::handlers;
 use super::handler_outcome::HandlerOutcome;
 use crate::engine::builder::Builder;
-use crate::engine::question::{Asked, Question, Subject, Timer};
+use crate::engine::question::{Asked, Question, Timer};
 use crate::engine::transition::TaskKind;
 
 impl Builder<'_> {
     /// Asks in a channel. If it has no time limit, no handler is asked after it, and the deadline of the review holds.
-    pub(super) fn ask_channel(
-        &mut self,
-        mut asking: Question,
-        slack: &SlackHandler,
-    ) -> Result<(), (Subject, RunError)> {
+    pub(super) fn ask_channel(&mut self, mut asking: Question, slack: &SlackHandler) -> Result<(), RunError> {
         let until = slack.timeout.map(|timeout| self.now.after(timeout.0));
         let SlackHandler { channel, reactions, .. } = slack;
         let asked = AskedHandler { by: channel.clone(), via: Via::Slack, until, reactions: *reactions };

@@ -64,12 +64,12 @@ impl Builder<'_> {
         match approval {
             Approval::Auto => self.ask_handler(question),
             Approval::Judge { said, digest } => {
-                let handler_outcome = self.weigh_again(&question, *said, &digest);
-                self.go_on(question, handler_outcome);
+                let outcome = self.weigh_again(&question, *said, &digest);
+                self.go_on(question, outcome);
             }
             Approval::Program { said, digest } => {
-                let handler_outcome = self.weigh_program(&question, &digest, *said);
-                self.go_on(question, handler_outcome);
+                let outcome = self.weigh_program(&question, &digest, *said);
+                self.go_on(question, outcome);
             }
             Approval::Timer => {
                 self.state.questions.push(Question { asked: Asked::People, ..question });

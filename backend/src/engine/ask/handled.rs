@@ -14,12 +14,12 @@ use super::guardrail::PutIn;
 use super::handler_outcome::HandlerDecision;
 use crate::engine::builder::Builder;
 use crate::engine::next::QuestionAnswer;
-use crate::engine::question::{Approval, Question, Subject};
+use crate::engine::question::{Approval, Question};
 use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// Lets an `auto` handler decide at once, whatever is asked.
-    pub(super) fn ask_auto(&mut self, asking: Question, auto: &AutoHandler) -> Result<(), (Subject, RunError)> {
+    pub(super) fn ask_auto(&mut self, asking: Question, auto: &AutoHandler) -> Result<(), RunError> {
         let review = self.review_to_show(&asking)?;
         let (approves, reason) = match auto {
             AutoHandler::Approve => (true, None),
@@ -38,7 +38,7 @@ impl Builder<'_> {
                 self.handled(asking, HandlerDecision { said, put_in, comment: reason, metadata, via: Via::Auto });
                 Ok(())
             }
-            Err(message) => Err((asking.subject, RunError { code: FlowCode::FlowInvalid, message, node: review.node })),
+            Err(message) => Err(RunError { code: FlowCode::FlowInvalid, message, node: review.node }),
         }
     }
 
@@ -46,7 +46,7 @@ impl Builder<'_> {
     pub(super) fn handled(&mut self, asking: Question, decided: HandlerDecision) {
         let review = match self.review_to_show(&asking) {
             Ok(review) => review,
-            Err((subject, error)) => return self.answer(subject, QuestionAnswer::Failed(error)),
+            Err(error) => return self.answer(asking.subject, QuestionAnswer::Failed(error)),
         };
         let HandlerDecision { said, put_in, comment, metadata, via } = decided;
         let (id, subject) = (asking.review, asking.subject);

@@ -58,7 +58,7 @@ pub(in crate::engine) static ANSWER: LazyLock<Value> = LazyLock::new(|| {
 });
 
 impl Builder<'_> {
-    pub(super) fn ask_judge(&mut self, asking: Question, judge: &Judge) -> Result<(), (Subject, RunError)> {
+    pub(super) fn ask_judge(&mut self, asking: Question, judge: &Judge) -> Result<(), RunError> {
         let review = self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let shown = Message::User { text: material(&step, &review, self.history()) };
@@ -72,12 +72,12 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Reads the answer of a judge. It decides if it is confident enough and the content is unchanged, otherwise it
-    /// passes on. `None` if it is asked again.
-    pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> Option<(Question, HandlerOutcome)> {
-        let (mut question, step) = self.take_question(review)?;
+    /// Applies the answer of a judge. It decides if it is confident enough and the content is unchanged, otherwise it
+    /// passes on. It is asked again if its answer cannot be read.
+    pub(in crate::engine) fn judge_answered(&mut self, review: ReviewId, answer: &ModelAnswer) {
+        let Some((mut question, step)) = self.take_question(review) else { return };
         let judge = judge_of(self.flow, &self.state, &question);
-        let Asked::Judge { conversation, digest, .. } = &mut question.asked else { return None };
+        let Asked::Judge { conversation, digest, .. } = &mut question.asked else { return };
         self.count_answer(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), answer);
         conversation.messages.push(Message::Assistant { text: answer.text.clone(), calls: Vec::new() });
         let read = match parse(|answer| check_value(&ANSWER, answer, ""), &answer.text) {
@@ -86,20 +86,19 @@ impl Builder<'_> {
             Err(mistakes) if conversation.turn < MAX_TURNS => {
                 conversation.say_again(&mistakes);
                 self.call_model(&step, conversation);
-                self.state.questions.push(question);
-                return None;
+                return self.state.questions.push(question);
             }
             Err(mistakes) => Err(format!("Its answer is not valid: {mistakes}.")),
         };
         let digest = std::mem::take(digest);
         let now = self.review_to_show(&question).ok().filter(|now| now.digest == digest);
-        let handler_outcome = match (read, judge, now) {
+        let outcome = match (read, judge, now) {
             (Ok(_), _, None) => self.unable(judge, "The content changed while it was judged."),
             (Ok(verdict), Some(judge), Some(review)) => self.weigh(judge, &review, &question.subject, verdict),
             (Err(why), ..) => self.unable(judge, &why),
             (_, None, _) => self.unable(None, "The flow has no such judge."),
         };
-        Some((self.end_asking(question), handler_outcome))
+        self.go_on(question, outcome);
     }
 
     fn weigh(&self, judge: &Judge, review: &Review, subject: &Subject, said: Judged) -> HandlerOutcome {
@@ -135,24 +134,23 @@ impl Builder<'_> {
         }
     }
 
-    /// Handles a failed call of a judge. `None` if it is retried.
-    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Question, HandlerOutcome)> {
-        let (mut question, mut step) = self.take_question(review)?;
+    /// Retries a failed call of a judge, or passes on if nothing is left to try.
+    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) {
+        let Some((mut question, mut step)) = self.take_question(review) else { return };
         let judge = judge_of(self.flow, &self.state, &question);
-        let Asked::Judge { conversation, .. } = &mut question.asked else { return None };
-        let task = conversation.model_task?;
+        let Asked::Judge { conversation, .. } = &mut question.asked else { return };
+        let Some(task) = conversation.model_task else { return };
         self.count_failure(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), why);
         let error = failure(why.code, &step.node, &why.message);
         let Some(due_at) = self.next_try(&step.node, conversation.tries, why) else {
             self.end_task(task);
-            let handler_outcome = self.unable(judge, &error.message);
-            return Some((self.end_asking(question), handler_outcome));
+            let outcome = self.unable(judge, &error.message);
+            return self.go_on(question, outcome);
         };
         conversation.tries += 1;
         let kind = TaskKind::Model { turn: conversation.turn };
         self.retry(task, &mut step, kind, true, due_at, &error);
         self.put_back(question, step);
-        None
     }
 
     /// Passes on from a judge that has not answered in time.

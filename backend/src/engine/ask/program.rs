@@ -17,7 +17,7 @@ use crate::engine::builder::{Builder, failure};
 use crate::engine::input::{HandlerAnswer, TaskFailure};
 use crate::engine::invoke::listed;
 use crate::engine::next::QuestionAnswer;
-use crate::engine::question::{Approval, Asked, Question, Subject, Timer};
+use crate::engine::question::{Approval, Asked, Question, Timer};
 use crate::engine::state::RunState;
 use crate::engine::transition::{Refusal, Snapshot, TaskKind};
 use crate::flow::{Compiled, host_of};
@@ -26,7 +26,7 @@ use crate::flow::{Compiled, host_of};
 const FUNCTION_TIMEOUT: Span = Span::secs(300);
 
 impl Builder<'_> {
-    pub(super) fn ask_program(&mut self, asking: Question) -> Result<(), (Subject, RunError)> {
+    pub(super) fn ask_program(&mut self, asking: Question) -> Result<(), RunError> {
         self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let handler = handlers(self.flow, &self.state, &asking.subject).get(asking.handler);
@@ -42,33 +42,32 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Reads the response of a program to the request that asked it. `None` if it answers later.
-    pub(super) fn read_program(
+    /// Applies the response of a program to the request that asked it.
+    pub(in crate::engine) fn program_answered(
         &mut self,
         task: TaskId,
         digest: &str,
         answer: HandlerAnswer,
-    ) -> Result<Option<(Question, HandlerOutcome)>, Refusal> {
+    ) -> Result<(), Refusal> {
         let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
         let (question, _) = self.take_question(review).ok_or(Refusal::TaskOver)?;
-        let handler_outcome = match answer {
+        let outcome = match answer {
             HandlerAnswer::Later => {
-                if let Err((subject, error)) = self.answers_later(question) {
-                    self.answer(subject, QuestionAnswer::Failed(error));
-                }
-                return Ok(None);
+                self.answers_later(question);
+                return Ok(());
             }
             HandlerAnswer::Passes { reason } => HandlerOutcome::Passes(self.said(&question, &reason)),
             HandlerAnswer::Decides { answer } => self.weigh_program(&question, digest, *answer),
         };
-        Ok(Some((self.end_asking(question), handler_outcome)))
+        self.go_on(question, outcome);
+        Ok(())
     }
 
     /// Checks the decision of a program on the content with this digest.
     pub(super) fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> HandlerOutcome {
         let review = match self.review_to_show(question) {
             Ok(review) => review,
-            Err((_, error)) => return self.unable_program(question, &error.message),
+            Err(error) => return self.unable_program(question, &error.message),
         };
         if review.digest != digest || answer.digest.as_ref().is_some_and(|answered| *answered != review.digest) {
             return HandlerOutcome::Passes(self.said(question, "The content changed while it was asked."));
@@ -87,34 +86,27 @@ impl Builder<'_> {
     }
 
     /// Opens the review, so that people may decide until the program answers.
-    fn answers_later(&mut self, mut question: Question) -> Result<(), (Subject, RunError)> {
+    fn answers_later(&mut self, mut question: Question) {
         let (by, via) = name(self.program_at(&question));
-        let Asked::Program { since, until, task, tries, .. } = question.asked else { return Ok(()) };
-        let timer = question.timer;
-        if !question.pending {
-            let opened = self.open_pending(&mut question, AskedHandler::program(by, via, until));
-            opened.inspect_err(|_| self.end_tasks(task, timer))?;
+        let Asked::Program { since, until, task, tries, .. } = question.asked else { return };
+        if !question.pending
+            && let Err(error) = self.open_pending(&mut question, AskedHandler::program(by, via, until))
+        {
+            let Question { subject, .. } = self.end_asking(question);
+            return self.answer(subject, QuestionAnswer::Failed(error));
         }
         self.end_task(task);
         question.asked = Asked::Program { since, until, task, tries, answers_later: true };
         self.state.questions.push(question);
-        Ok(())
     }
 
-    fn end_tasks(&mut self, task: TaskId, timer: Option<Timer>) {
-        self.end_task(task);
-        if let Some(timer) = timer {
-            self.end_task(timer.task);
-        }
-    }
-
-    /// Reads the callback of a program, which names the revision and digest that it saw, and decides as a person does.
-    pub(super) fn read_callback(
+    /// Applies the callback of a program: it names the revision and digest that it saw, and decides as a person does.
+    pub(in crate::engine) fn call_back(
         &mut self,
         id: ReviewId,
         task: TaskId,
         answer: Box<ProgramAnswer>,
-    ) -> Result<(Question, HandlerOutcome), Refusal> {
+    ) -> Result<(), Refusal> {
         let is_asked = |question: &&Question| matches!(question.asked, Asked::Program { task: its, .. } if its == task);
         let Some(question) = self.state.question(id).filter(is_asked) else {
             return Err(match self.reviews.get(&id) {
@@ -135,27 +127,27 @@ impl Builder<'_> {
             return Err(Refusal::RevisionChanged(Box::new(review)));
         }
         let (_, via) = name(self.program_at(question));
-        let handler_outcome = match self.fit_program(&review, &question.subject, &answer, via) {
+        let outcome = match self.fit_program(&review, &question.subject, &answer, via) {
             Ok(decided) => HandlerOutcome::Decides(self.decided(question, *answer), Box::new(decided)),
             Err(refusal) => return Err(refusal.in_time(self.until(question))),
         };
         let (question, _) = self.take_question(id).ok_or(Refusal::NotFound)?;
-        Ok((self.end_asking(question), handler_outcome))
+        self.go_on(question, outcome);
+        Ok(())
     }
 
-    /// Handles a failed request to a program. `None` if it is retried, which it is until its deadline.
-    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Question, HandlerOutcome)> {
-        let (mut question, mut step) = self.take_question(review)?;
-        let Asked::Program { task, until, tries, .. } = &mut question.asked else { return None };
+    /// Retries a failed request to a program until its deadline, and then goes on without an answer.
+    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) {
+        let Some((mut question, mut step)) = self.take_question(review) else { return };
+        let Asked::Program { task, until, tries, .. } = &mut question.asked else { return };
         let Some(due_at) = self.next_try_until(*until, *tries, why) else {
-            let handler_outcome = self.unable_program(&question, &why.message);
-            return Some((self.end_asking(question), handler_outcome));
+            let outcome = self.unable_program(&question, &why.message);
+            return self.go_on(question, outcome);
         };
         *tries += 1;
         let error = failure(why.code, &step.node, &why.message);
         self.retry(*task, &mut step, TaskKind::Ask { review }, true, due_at, &error);
         self.put_back(question, step);
-        None
     }
 
     /// Goes on after the deadline of a program. If it had said that it answers later, it passes on.
@@ -220,7 +212,7 @@ pub(in crate::engine) fn composed(
 ) -> Result<Review, RunError> {
     let snapshot = Snapshot::new(state.clone(), []);
     let builder = Builder::resume(flow, snapshot, Moment { now: since, seed: [0; 16] });
-    let review = builder.composed(question).map_err(|(_, error)| error)?;
+    let review = builder.composed(question)?;
     Ok(Review { expires_at: None, on_timeout: None, ..review })
 }
 

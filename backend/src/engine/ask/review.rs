@@ -26,14 +26,8 @@ use crate::engine::{digest, view};
 
 impl Builder<'_> {
     /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them.
-    pub(super) fn ask_people(
-        &mut self,
-        asking: Question,
-        channel: Option<AskedHandler>,
-    ) -> Result<(), (Subject, RunError)> {
-        let Some(step) = self.state.step_of(&asking.subject).cloned() else {
-            return Err((asking.subject, nothing_waits()));
-        };
+    pub(super) fn ask_people(&mut self, asking: Question, channel: Option<AskedHandler>) -> Result<(), RunError> {
+        let step = self.state.step_of(&asking.subject).cloned().ok_or_else(nothing_waits)?;
         let id = asking.review;
         let expires_at = if asking.pending {
             // Its content stays as it was asked, whatever the state is now: only the time of people begins.
@@ -47,8 +41,7 @@ impl Builder<'_> {
             }
             expires_at
         } else {
-            let composed = self.review_about(id, &asking.subject, asking.advice.clone());
-            let composed = composed.map_err(|error| (asking.subject.clone(), error))?;
+            let composed = self.composed(&asking)?;
             let expires_at = composed.expires_at;
             let mut review = Review { asked: channel, ..composed };
             self.open_voting(&mut review);
@@ -77,16 +70,11 @@ impl Builder<'_> {
         Some(Timer { task: self.add_task(step, TaskKind::Deadline { review: id }, due_at, true), warn_at })
     }
 
-    /// Returns the review about a subject as it would be opened now.
-    pub(super) fn review_about(
-        &self,
-        id: ReviewId,
-        subject: &Subject,
-        advice: Vec<Advice>,
-    ) -> Result<Review, RunError> {
-        let content = self.content(subject)?;
-        let step = self.state.step_of(subject).ok_or_else(nothing_waits)?;
-        Ok(self.review_of(id, step, content, advice))
+    /// Returns the review of a question as it would be opened now.
+    pub(super) fn composed(&self, asking: &Question) -> Result<Review, RunError> {
+        let content = self.content(&asking.subject)?;
+        let step = self.state.step_of(&asking.subject).ok_or_else(nothing_waits)?;
+        Ok(self.review_of(asking.review, step, content, asking.advice.clone()))
     }
 
     /// Resolves a pending review in the name of a handler.
@@ -341,11 +329,10 @@ impl Builder<'_> {
         {
             self.abandon_call(branch, task);
         }
-        if let Some(place) = self.state.questions.iter().position(|question| question.review == id) {
-            let timer = self.state.questions.remove(place).timer;
-            if let Some(timer) = timer {
-                self.end_task(timer.task);
-            }
+        if let Some(place) = self.state.questions.iter().position(|question| question.review == id)
+            && let Some(timer) = self.state.questions.remove(place).timer
+        {
+            self.end_task(timer.task);
         }
     }
 }
