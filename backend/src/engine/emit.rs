@@ -102,7 +102,6 @@ impl Builder<'_> {
         let data = EventData::ReviewUpdated(ReviewUpdated { review: readable(review.clone()), change });
         self.emit(Some(review.id), by, data);
     }
-
 }
 
 /// Returns the review as everybody may read it, without secret votes.

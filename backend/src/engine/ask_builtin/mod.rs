@@ -61,7 +61,7 @@ pub(super) struct OfferedChoice {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct DraftToEdit {
     pub content: String,
-    #[serde(default = "markdown")]
+    #[serde(default)]
     pub content_type: DraftType,
     pub purpose: String,
     #[serde(default)]
@@ -71,10 +71,11 @@ pub(super) struct DraftToEdit {
 }
 
 /// How a draft is shown. HTML is shown as code: nothing of it is ever rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum DraftType {
     Text,
+    #[default]
     Markdown,
     Code,
     Json,
@@ -184,10 +185,6 @@ fn yes() -> bool {
 
 fn guidance() -> String {
     "guidance".to_owned()
-}
-
-fn markdown() -> DraftType {
-    DraftType::Markdown
 }
 
 /// Reads the question of a call. `Err` says what is wrong with its arguments beyond their schema.

@@ -12,11 +12,11 @@ use shared::error::FlowCode;
 use shared::id::Username;
 use shared::review::{Action, ActionType, Review, ReviewKind, Warning};
 
-use super::proposal::Guarded;
 use super::reply::without_nulls;
 use crate::engine::ask::content::{Content, schema_of};
 use crate::engine::ask_builtin::{ProposedCall, ProposedCalls};
 use crate::engine::builder::Builder;
+use crate::engine::conversation::CallSite;
 use crate::engine::next::{QuestionAnswer, Reply};
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Findings, Ruling};
@@ -133,10 +133,10 @@ impl Builder<'_> {
             ActionDecision::Edit { arguments } => runs(ActionKind::Edit, arguments),
             ActionDecision::Respond { message } => {
                 let said = |text: Value| json!({ "id": id, "type": ActionKind::Respond, "message": text });
-                let Some(Guarded { step, agent }) = self.guarded(subject) else {
+                let Some(CallSite { step, agent, .. }) = self.guarded(subject) else {
                     return (said(message.as_str().into()), Vec::new());
                 };
-                let what = action(ActionType::Tool.into(), &call.name, agent);
+                let what = action(ActionType::Tool.into(), &call.name, agent.map(|agent| agent.name));
                 let about = format!("{}.{about}", step.id);
                 let (ruling, findings) = self.rule_response::<()>(&about, &step.node, true, &what, message);
                 let answer = match ruling {

@@ -110,17 +110,11 @@ impl Builder<'_> {
 
     /// Checks that an answer can be the result of its call: a draft in JSON must still be valid JSON.
     pub(super) fn check_reply(&self, subject: &Subject, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
-        let is_json = |draft: &DraftToEdit| draft.content_type == DraftType::Json;
-        let draft =
-            self.ask_of(subject).is_some_and(|asking| matches!(&asking.ask, Ask::Edit(draft) if is_json(draft)));
-        match put_in.edits.get(CONTENT).and_then(Value::as_str) {
-            Some(content) if draft => match serde_json::from_str::<Value>(content) {
-                Ok(_) => Ok(()),
-                Err(error) => {
-                    Err(vec![Mistake::new("/edits/content", "invalid", format!("it is not valid JSON: {error}"))])
-                }
-            },
-            _ => Ok(()),
-        }
+        let asked = self.ask_of(subject).map(|asking| asking.ask);
+        let is_json = matches!(asked, Some(Ask::Edit(DraftToEdit { content_type: DraftType::Json, .. })));
+        let content = put_in.edits.get(CONTENT).and_then(Value::as_str).filter(|_| is_json);
+        let read = content.map_or(Ok(Value::Null), serde_json::from_str);
+        let wrong = |error| vec![Mistake::new("/edits/content", "invalid", format!("it is not valid JSON: {error}"))];
+        read.map(drop).map_err(wrong)
     }
 }

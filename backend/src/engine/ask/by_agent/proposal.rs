@@ -5,7 +5,6 @@ use shared::JsonMap;
 use shared::definition::{Effect, GuardrailScope};
 use shared::error::FlowCode;
 use shared::review::{ActionType, Warning};
-use shared::run::Step;
 
 use super::AskingCall;
 use crate::engine::ask::guard::guard;
@@ -17,13 +16,6 @@ use crate::engine::question::Subject;
 use crate::engine::ruling::{Blocked, Findings, words};
 use crate::engine::transition::Refusal;
 use crate::flow::guardrail::{Finding, action};
-
-/// A call that asks, and that guardrails check.
-pub(super) struct Guarded<'s> {
-    pub step: &'s Step,
-    /// The agent that made it; `None` for a tool node.
-    pub agent: Option<&'s str>,
-}
 
 impl Builder<'_> {
     /// Returns the answer to a question: the reply, unless guardrails block the action that the option approves.
@@ -78,8 +70,8 @@ impl Builder<'_> {
         name: &str,
         arguments: JsonMap,
     ) -> (Result<JsonMap, Blocked>, Vec<Finding>) {
-        let Some(Guarded { step, agent }) = self.guarded(subject) else { return (Ok(arguments), Vec::new()) };
-        let what = action(ActionType::Tool.into(), name, agent);
+        let Some(CallSite { step, agent, .. }) = self.guarded(subject) else { return (Ok(arguments), Vec::new()) };
+        let what = action(ActionType::Tool.into(), name, agent.map(|agent| agent.name));
         let about = format!("{}.{id}", step.id);
         let check = |arguments: &JsonMap| {
             self.check_matter(&about, &step.node, GuardrailScope::Actions, what.clone(), arguments.clone(), None)
@@ -88,13 +80,13 @@ impl Builder<'_> {
         guard(arguments, check, cannot)
     }
 
-    /// Returns the call that asks if guardrails check what it asks about. `None` for questions without a flow, since
-    /// nobody could turn their guardrails off.
-    pub(super) fn guarded<'s>(&'s self, subject: &'s Subject) -> Option<Guarded<'s>> {
+    /// Returns the place of the call that asks if guardrails check what it asks about. `None` for questions without a
+    /// flow, since nobody could turn their guardrails off.
+    pub(super) fn guarded<'s>(&'s self, subject: &'s Subject) -> Option<CallSite<'s>> {
         self.state.shown_id()?;
         let step = self.state.step_of(subject)?;
-        let (calling, mut calls) = self.state.calls_of(subject);
-        calls.next().filter(|call| self.is_guarded(CallSite::new(step, calling), call))?;
-        Some(Guarded { step, agent: calling.map(|calling| calling.name) })
+        let (agent, mut calls) = self.state.calls_of(subject);
+        let at = CallSite::new(step, agent);
+        calls.next().filter(|call| self.is_guarded(at, call)).map(|_| at)
     }
 }

@@ -27,7 +27,7 @@ use crate::engine::question::{Approval, Asked};
 use crate::engine::transition::Refusal;
 use tally::{VoteFor, VoteOutcome};
 use void::void;
-pub(super) use words::shortage;
+pub(super) use words::{refresh, shortage};
 
 impl Builder<'_> {
     /// Takes a vote; a second one of the same voter replaces the first. If it has edits, everybody sees them: earlier
@@ -67,7 +67,7 @@ impl Builder<'_> {
                 voting.edited.extend(new);
                 voting.voided.retain(|name| *name != voter);
             }
-            words::refresh(review);
+            refresh(review);
         })?;
         self.emit_edit_findings(id, put_in);
         if edited {
@@ -125,11 +125,6 @@ fn changes(review: &Review, edits: &JsonMap) -> JsonMap {
     let shown = |key: &String| review.items.iter().find(|item| item.key == *key);
     let changed = edits.iter().filter(|(key, value)| shown(key).is_some_and(|item| item.value != **value));
     changed.map(|(key, value)| (key.clone(), value.clone())).collect()
-}
-
-/// Brings the count and the words of a review up to date with its votes.
-pub(in crate::engine::ask) fn refresh(review: &mut Review) {
-    words::refresh(review);
 }
 
 /// Combines the votes for a choice: their comments and texts in order, the metadata of all votes, and the edits that

@@ -12,7 +12,7 @@ use super::tally::{self, MAX_VOTERS};
 const NAMED: usize = 3;
 
 /// Brings the count and the words of a review up to date with its votes.
-pub(super) fn refresh(review: &mut Review) {
+pub(in crate::engine::ask) fn refresh(review: &mut Review) {
     let Some(voting) = &review.voting else { return };
     let standing = standing(review, voting);
     let votes = u32::try_from(review.decisions.len()).unwrap_or(u32::MAX);
