@@ -142,7 +142,7 @@ fn flow_of(asked: &NewReview) -> Result<Flow, Mistake> {
         output: Some(Vec::new()),
         tools: IndexMap::from([(ASK.to_owned(), tool)]),
         nodes: IndexMap::from([(node_id, node)]),
-        ..Compiled::without_nodes(id(ASK.to_owned())?, VERSION).flow
+        ..Flow::new(id(ASK.to_owned())?)
     };
     let text = serde_json::to_vec(&unnamed).map_err(|error| invalid("", &error.to_string()))?;
     let digest = hex::encode(&Sha256::digest(text)[..DIGEST]);

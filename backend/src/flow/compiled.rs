@@ -8,7 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Defaults, Flow, Gate, GateSetting, Gates, Handler, MapNode, Node, NodeKind};
+use shared::definition::{Flow, Gate, GateSetting, Guardrails, Handler, MapNode, Node, NodeKind};
 use shared::error::{FlowCode, Mistake};
 use shared::id::{FlowId, NodeId};
 
@@ -145,44 +145,9 @@ impl Compiled {
 
     /// Creates a stand-in, without nodes, for a flow that cannot be read.
     pub fn without_nodes(id: FlowId, version: u32) -> Self {
-        let flow = Flow {
-            id,
-            title: None,
-            description: None,
-            tags: Vec::new(),
-            input: None,
-            output: None,
-            output_schema: None,
-            start: None,
-            agents: IndexMap::default(),
-            tools: IndexMap::default(),
-            gates: Gates::default(),
-            guardrails: None,
-            defaults: Defaults::default(),
-            routing: Vec::new(),
-            retention: None,
-            nodes: IndexMap::default(),
-        };
-        Self {
-            reachability: Reachability::new(&flow),
-            flow,
-            version,
-            templates: Templates::default(),
-            conditions: Conditions::default(),
-            guardrails: GuardrailRules::default(),
-            mapped: HashMap::new(),
-            schemas: HashMap::new(),
-            vetting: HashMap::new(),
-            asking: HashMap::new(),
-            plain_gate: Gate::default(),
-            written_beside: HashMap::new(),
-            needs_people: false,
-            checked: BTreeSet::new(),
-            called: HashMap::new(),
-            calls: BTreeSet::new(),
-            depth: 0,
-            environment: Arc::default(),
-        }
+        // Not even the guardrails that are on by default: nobody knows whether the flow has them.
+        let flow = Flow { guardrails: Some(Guardrails::Switch(false)), ..Flow::new(id) };
+        Self::with_calls(flow, version, Ok(HashMap::new())).expect("nothing in it can be wrong")
     }
 
     /// Returns the flow that a node belongs to: this one, or one that it calls.

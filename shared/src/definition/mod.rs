@@ -87,6 +87,28 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Creates a flow with the default settings, and without nodes.
+    pub fn new(id: FlowId) -> Self {
+        Self {
+            id,
+            title: None,
+            description: None,
+            tags: Vec::new(),
+            input: None,
+            output: None,
+            output_schema: None,
+            start: None,
+            agents: IndexMap::new(),
+            tools: IndexMap::new(),
+            gates: Gates::default(),
+            guardrails: None,
+            defaults: Defaults::default(),
+            routing: Vec::new(),
+            retention: None,
+            nodes: IndexMap::new(),
+        }
+    }
+
     /// Returns the title, or else the id.
     pub fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(self.id.as_str())

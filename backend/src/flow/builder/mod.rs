@@ -281,10 +281,7 @@ impl Flow {
         let start = self.start.as_ref().and_then(|start| named::<NodeId>("/start", start, &mut mistakes));
         let Some(id) = named::<FlowId>("/id", &self.id, &mut mistakes) else { return Err(InvalidFlow(mistakes)) };
         let flow = definition::Flow {
-            id,
             title: self.title,
-            description: None,
-            tags: Vec::new(),
             input: self.input,
             output: self.output,
             output_schema: self.output_schema,
@@ -295,8 +292,8 @@ impl Flow {
             guardrails: self.guardrails,
             defaults: self.defaults,
             routing: self.routing,
-            retention: None,
             nodes,
+            ..definition::Flow::new(id)
         };
         let (errors, _) = check_flow(&flow, None, &mistakes, &Here::default(), &CancelFlag::default());
         for error in errors {
