@@ -20,7 +20,6 @@ pub(super) struct Arrival {
     /// The number of the branch. If several branches leave a node, the first keeps the number of the one that entered
     /// it.
     pub branch: u32,
-    /// The node that it goes to.
     pub node: NodeId,
     /// A person's correction, for that visit only; `None` for an ordinary arrival. It bypasses `join: all`, since the
     /// step only runs again.
@@ -44,7 +43,6 @@ pub(super) struct EndedStep {
     pub branch: u32,
     /// The visit that has ended; its status is set when this is processed.
     pub step: Step,
-    /// How it ended.
     pub end: StepEnd,
 }
 
@@ -142,7 +140,6 @@ impl QuestionAnswer {
     }
 }
 
-/// A turn of a team that has ended.
 #[derive(Debug)]
 pub(super) struct TurnEnded {
     /// The member whose turn it is.
@@ -157,11 +154,9 @@ pub(super) struct TurnEnded {
     pub delegated: BTreeMap<String, Spent>,
     /// The state keys that it wrote.
     pub wrote: BTreeSet<String>,
-    /// How it ended.
     pub end: TurnEnd,
 }
 
-/// How a turn of a team ended.
 #[derive(Debug)]
 pub(super) enum TurnEnd {
     Answered {
@@ -216,7 +211,6 @@ pub(super) enum Takeover {
     },
 }
 
-/// The answer at a human node.
 #[derive(Debug)]
 pub(super) struct NodeAnswer {
     /// The decision as templates and conditions see it: `decision`, and `decisions["<node>"]`.

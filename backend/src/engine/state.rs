@@ -162,7 +162,6 @@ impl RunState {
         self.questions.iter().filter(move |question| question.subject.branch() == Some(branch))
     }
 
-    /// Returns the phase of a branch.
     pub(super) fn phase(&self, branch: u32) -> Option<&Phase> {
         self.branches.get(&branch).map(|branch| &branch.phase)
     }

@@ -18,12 +18,10 @@ use crate::limits::MAX_REASON;
 /// The wait before a retry if the webhook is overloaded or broken and names no other time.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// The response of a webhook.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GuardrailResponse {
     allowed: bool,
-    #[serde(default)]
     reason: Option<String>,
 }
 

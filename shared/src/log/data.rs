@@ -199,7 +199,6 @@ data! {
         /// The run after the commit.
         run: Box<RunSummary>,
         /// The reason that was given.
-        #[serde(default)]
         reason: Option<String>,
     }
 
@@ -238,6 +237,7 @@ data! {
     }
 
     /// The result of a model call.
+    #[serde_with::skip_serializing_none]
     ModelAnswered {
         /// The visit of `node` in which the model was called.
         step_id: StepId,
@@ -249,19 +249,14 @@ data! {
         turn: u32,
         /// What the model was told since its last answer in this conversation, whole: the prompt, a correction, or what
         /// was wrong with that answer. Results of tools are in `tool.executed`. Absent if the result came too late.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<String>,
         /// The text of the answer; `None` if the call failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
         /// The tool calls that the model requested; `None` if the call failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         calls: Option<Vec<ModelCall>>,
         /// The usage; `None` if the call failed without any.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<AgentCall>,
         /// The error; `None` if the call succeeded.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
         /// Whether the run, or the map that it belongs to, was already over, so that nothing follows from it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -284,7 +279,6 @@ data! {
         #[serde(serialize_with = "crate::user_data::value")]
         arguments: JsonMap,
         /// The request that was sent; `None` if there was none.
-        #[serde(default)]
         request: Option<Request>,
         /// The digest of the arguments and of the request.
         digest: String,
@@ -330,6 +324,7 @@ data! {
     }
 
     /// A guardrail found something.
+    #[serde_with::skip_serializing_none]
     GuardrailFired {
         /// The guardrail's name: a built-in one (`pii-redaction`, …) or one of the flow's own.
         guardrail: String,
@@ -338,13 +333,10 @@ data! {
         /// The reason in words, without the content that was found.
         reason: String,
         /// The review whose decision was checked; `None` for the output of a run.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         review: Option<ReviewId>,
         /// The id of the action that was checked; `None` for an edit or an output.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         action: Option<String>,
         /// The state key of the edit or output that was checked; `None` for an action.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     }
 

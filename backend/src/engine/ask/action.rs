@@ -40,7 +40,6 @@ pub(in crate::engine) struct Proposed<'f> {
 }
 
 enum ProposedKind<'f> {
-    /// An agent begins.
     Agent,
     /// A flow returns its output, for which it may have a schema.
     Output { schema: Option<&'f Value> },

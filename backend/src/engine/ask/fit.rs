@@ -22,7 +22,6 @@ use crate::engine::transition::Refusal;
 /// A decision that fits its review.
 #[derive(Debug)]
 pub(super) struct Fitting {
-    /// The verdict.
     pub said: CheckedVerdict,
     /// The values that it puts in, as guardrails have left them.
     pub put_in: PutIn,

@@ -22,7 +22,6 @@ pub(super) enum HandlerOutcome {
 /// The decision of a handler, once it fits its review.
 #[derive(Debug)]
 pub(super) struct HandlerDecision {
-    /// The verdict.
     pub said: CheckedVerdict,
     /// The values that it puts in, as guardrails have left them.
     pub put_in: PutIn,

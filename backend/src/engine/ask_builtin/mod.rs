@@ -122,7 +122,6 @@ pub(super) struct ProposedCalls {
     pub timeout: Option<Span>,
 }
 
-/// One of these calls.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct ProposedCall {
     pub name: String,

@@ -30,7 +30,6 @@ pub(super) use reply::withdrawn;
 use words::CONTENT;
 pub(super) use words::PAUSE;
 
-/// A call that asks people.
 struct AskingCall<'a> {
     ask: Ask,
     /// The agent that made the call; `None` for a tool node.

@@ -21,7 +21,6 @@ use crate::engine::question::Subject;
 pub(in crate::engine::ask) struct Counted<'a> {
     /// The values that it puts in, as guardrails have left them.
     pub put_in: &'a PutIn,
-    /// The comment.
     pub comment: Option<&'a str>,
     /// Metadata for all later steps.
     pub metadata: &'a JsonMap,
