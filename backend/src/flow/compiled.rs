@@ -15,7 +15,7 @@ use shared::id::{FlowId, NodeId};
 use super::audience;
 use super::condition::Conditions;
 use super::environment::Environment;
-use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
+use super::expressions::{ExpressionKind, expressions_of, schemas_of};
 use super::guardrail::{Answered, GuardrailRules, GuardrailVerdict, Matter};
 use super::json_schema::{Schema, check_value, compile_stored};
 use super::keys::{refused, writes_any};
@@ -40,7 +40,7 @@ pub struct Compiled {
     reachability: Reachability,
     /// The map of each mapped node.
     mapped: HashMap<NodeId, NodeId>,
-    /// The compiled JSON Schemas of [`visit_schemas`], by their content.
+    /// The compiled JSON Schemas of [`schemas_of`], by their content.
     schemas: HashMap<Value, Schema>,
     /// The handlers that judge the specialists of a team, for each team with a judge.
     vetting: HashMap<String, Vec<Handler>>,
@@ -83,7 +83,7 @@ impl Compiled {
             mistakes.extend(found);
             HashMap::new()
         });
-        visit_expressions(&flow, &mut |path, kind, text| {
+        for (path, kind, text) in expressions_of(&flow) {
             let added = match kind {
                 ExpressionKind::Template => templates.add(text),
                 ExpressionKind::Condition => conditions.add(text),
@@ -91,11 +91,11 @@ impl Compiled {
             if let Err(EvalError(message)) = added {
                 mistakes.push(Mistake::new(path, FlowCode::FlowInvalid.as_str(), message));
             }
-        });
+        }
         let mut schemas = HashMap::new();
-        visit_schemas(&flow, &mut |path, schema| {
+        for (path, schema) in schemas_of(&flow) {
             if schemas.contains_key(schema) {
-                return;
+                continue;
             }
             match compile_stored(schema) {
                 Ok(compiled) => {
@@ -103,7 +103,7 @@ impl Compiled {
                 }
                 Err(mistake) => mistakes.push(Mistake { path: path + &mistake.path, ..mistake }),
             }
-        });
+        }
         let guardrails = GuardrailRules::new(&flow).unwrap_or_else(|(place, message)| {
             mistakes.push(Mistake::new(format!("/guardrails{place}"), FlowCode::FlowInvalid.as_str(), message));
             GuardrailRules::default()

@@ -3,7 +3,6 @@
 
 use indexmap::IndexMap;
 use serde_json::Value;
-use shared::JsonMap;
 use shared::definition::{
     Alternative, EdgeCondition, Flow, Gate, GateSetting, Guardrails, NodeKind, StakesSetting, ToolKind, Validator,
 };
@@ -18,51 +17,46 @@ pub enum ExpressionKind {
     Condition,
 }
 
-/// Calls `visit` with the JSON pointer, kind and text of every template and condition.
-pub fn visit_expressions<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
+/// Returns every template and condition of a flow, with its JSON pointer.
+pub fn expressions_of(flow: &Flow) -> Vec<(String, ExpressionKind, &str)> {
+    let mut found = Found::default();
     for (name, agent) in &flow.agents {
-        if let Some(instructions) = &agent.instructions {
-            visit(pointer(["agents", name, "instructions"]), ExpressionKind::Template, instructions);
-        }
+        found.template(pointer(["agents", name, "instructions"]), agent.instructions.as_deref());
     }
     for (name, tool) in &flow.tools {
         if let ToolKind::Http(http) = &tool.kind {
             let base = pointer(["tools", name, "http"]);
-            visit(format!("{base}/method"), ExpressionKind::Template, &http.method);
-            visit(format!("{base}/url"), ExpressionKind::Template, &http.url);
+            found.template(format!("{base}/method"), Some(&http.method));
+            found.template(format!("{base}/url"), Some(&http.url));
             for (header, value) in &http.headers {
-                visit(base.clone() + &pointer(["headers", header]), ExpressionKind::Template, value);
+                found.template(base.clone() + &pointer(["headers", header]), Some(value));
             }
             if let Some(body) = &http.body {
-                visit_value(&format!("{base}/body"), body, visit);
+                found.value(&format!("{base}/body"), body);
             }
         }
     }
     for (base, gate) in gates(flow) {
-        if let Some(when) = &gate.when {
-            visit(format!("{base}/when"), ExpressionKind::Condition, when);
-        }
-        if let Some(title) = &gate.title {
-            visit(format!("{base}/title"), ExpressionKind::Template, title);
-        }
-        visit_stakes(&base, gate.stakes(), visit);
+        found.condition(format!("{base}/when"), gate.when.as_deref());
+        found.template(format!("{base}/title"), gate.title.as_deref());
+        found.stakes(&base, gate.stakes());
     }
     if let Some(Guardrails::List(guardrails)) = &flow.guardrails {
         for (index, guardrail) in guardrails.iter().enumerate() {
-            if let Some(when) = guardrail.settings().and_then(|settings| settings.when.as_ref()) {
-                visit(format!("/guardrails/{index}/when"), ExpressionKind::Condition, when);
-            }
+            let when = guardrail.settings().and_then(|settings| settings.when.as_deref());
+            found.condition(format!("/guardrails/{index}/when"), when);
         }
     }
     for (id, node) in &flow.nodes {
         let base = pointer(["nodes", id.as_str()]);
-        visit_kind(&base, &node.kind, visit);
+        found.kind(&base, &node.kind);
         for (index, edge) in node.next.0.iter().enumerate() {
             if let EdgeCondition::When(when) = &edge.condition {
-                visit(format!("{base}/next/{index}/when"), ExpressionKind::Condition, when);
+                found.condition(format!("{base}/next/{index}/when"), Some(when));
             }
         }
     }
+    found.0
 }
 
 /// Returns all gates with settings, with their JSON pointers.
@@ -91,119 +85,99 @@ pub fn gates(flow: &Flow) -> impl Iterator<Item = (String, &Gate)> {
     })
 }
 
-/// Calls `visit` with every JSON Schema that values of a run are checked against, and its JSON pointer.
-pub fn visit_schemas<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, &'a Value)) {
-    if let Some(input) = &flow.input {
-        visit("/input".to_owned(), input);
-    }
-    if let Some(output) = &flow.output_schema {
-        visit("/output_schema".to_owned(), output);
-    }
+/// Returns every JSON Schema that values of a run are checked against, with its JSON pointer.
+pub fn schemas_of(flow: &Flow) -> Vec<(String, &Value)> {
+    let mut found = Vec::new();
+    found.extend(flow.input.iter().map(|input| ("/input".to_owned(), input)));
+    found.extend(flow.output_schema.iter().map(|output| ("/output_schema".to_owned(), output)));
     for (name, agent) in &flow.agents {
-        if let Some(output) = &agent.output_schema {
-            visit(pointer(["agents", name, "output_schema"]), output);
-        }
+        found.extend(agent.output_schema.iter().map(|output| (pointer(["agents", name, "output_schema"]), output)));
     }
     for (name, tool) in &flow.tools {
-        if let Some(parameters) = &tool.parameters {
-            visit(pointer(["tools", name, "parameters"]), parameters);
-        }
+        found.extend(tool.parameters.iter().map(|parameters| (pointer(["tools", name, "parameters"]), parameters)));
     }
     for (id, human) in flow.humans() {
         let base = pointer(["nodes", id.as_str(), "human"]);
         if let Some(Validator::Schema { schema }) = &human.validator {
-            visit(format!("{base}/validator/schema"), schema);
+            found.push((format!("{base}/validator/schema"), schema));
         }
         for (index, edit) in human.edit_keys.iter().enumerate() {
-            if let Some(schema) = &edit.schema {
-                visit(format!("{base}/edit_keys/{index}/schema"), schema);
-            }
+            found.extend(edit.schema.iter().map(|schema| (format!("{base}/edit_keys/{index}/schema"), schema)));
         }
     }
+    found
 }
 
-fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
-    match kind {
-        NodeKind::Agent { prompt: Some(prompt), .. } => {
-            visit(format!("{base}/prompt"), ExpressionKind::Template, prompt);
-        }
-        NodeKind::Tool { arguments: Some(arguments), .. } => {
-            visit_map(&format!("{base}/arguments"), arguments, visit);
-        }
-        NodeKind::Set(values) => {
-            for (key, value) in values {
-                visit_value(&(format!("{base}/set") + &pointer([key])), value, visit);
-            }
-        }
-        NodeKind::Router(router) => {
-            if let Some(prompt) = &router.prompt {
-                visit(format!("{base}/router/prompt"), ExpressionKind::Template, prompt);
-            }
-        }
-        NodeKind::Human(human) => {
-            if let Some(title) = &human.title {
-                visit(format!("{base}/human/title"), ExpressionKind::Template, title);
-            }
-            if let Some(prompt) = &human.prompt {
-                visit(format!("{base}/human/prompt"), ExpressionKind::Template, prompt);
-            }
-            visit_stakes(&format!("{base}/human"), human.stakes(), visit);
-            if let Some(Validator::When { when, .. }) = &human.validator {
-                visit(format!("{base}/human/validator/when"), ExpressionKind::Condition, when);
-            }
-        }
-        NodeKind::Flow(call) => visit_map(&format!("{base}/flow/input"), &call.input, visit),
-        NodeKind::Team(team) => {
-            if let Some(prompt) = &team.prompt {
-                visit(format!("{base}/team/prompt"), ExpressionKind::Template, prompt);
-            }
-        }
-        NodeKind::Agent { .. } | NodeKind::Tool { .. } | NodeKind::Map(_) => {}
-    }
-}
+/// The templates and conditions that were found so far, each with its JSON pointer.
+#[derive(Default)]
+struct Found<'a>(Vec<(String, ExpressionKind, &'a str)>);
 
-fn visit_stakes<'a>(base: &str, stakes: StakesSetting<'a>, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
-    if let Some(category) = stakes.category {
-        visit(format!("{base}/category"), ExpressionKind::Template, category);
+impl<'a> Found<'a> {
+    fn template(&mut self, place: String, text: Option<&'a str>) {
+        self.0.extend(text.map(|text| (place, ExpressionKind::Template, text)));
     }
-    if let Some(severity) = stakes.severity.template() {
-        visit(format!("{base}/severity"), ExpressionKind::Template, severity);
+
+    fn condition(&mut self, place: String, text: Option<&'a str>) {
+        self.0.extend(text.map(|text| (place, ExpressionKind::Condition, text)));
     }
-    if let Some(amount) = stakes.estimated_cost.and_then(|cost| cost.amount.template()) {
-        visit(format!("{base}/estimated_cost/amount"), ExpressionKind::Template, amount);
+
+    fn kind(&mut self, base: &str, kind: &'a NodeKind) {
+        match kind {
+            NodeKind::Agent { prompt, .. } => self.template(format!("{base}/prompt"), prompt.as_deref()),
+            NodeKind::Tool { arguments, .. } => self.members(&format!("{base}/arguments"), arguments.iter().flatten()),
+            NodeKind::Set(values) => self.members(&format!("{base}/set"), values),
+            NodeKind::Router(router) => self.template(format!("{base}/router/prompt"), router.prompt.as_deref()),
+            NodeKind::Human(human) => {
+                let base = format!("{base}/human");
+                self.template(format!("{base}/title"), human.title.as_deref());
+                self.template(format!("{base}/prompt"), human.prompt.as_deref());
+                self.stakes(&base, human.stakes());
+                if let Some(Validator::When { when, .. }) = &human.validator {
+                    self.condition(format!("{base}/validator/when"), Some(when));
+                }
+            }
+            NodeKind::Flow(call) => self.members(&format!("{base}/flow/input"), &call.input),
+            NodeKind::Team(team) => self.template(format!("{base}/team/prompt"), team.prompt.as_deref()),
+            NodeKind::Map(_) => {}
+        }
     }
-    for (index, text) in stakes.consequences.iter().enumerate() {
-        visit(format!("{base}/consequences/{index}"), ExpressionKind::Template, text);
-    }
-    for (index, alternative) in stakes.alternatives.iter().enumerate() {
-        let place = format!("{base}/alternatives/{index}");
-        match alternative {
-            Alternative::Sentence(text) => visit(place, ExpressionKind::Template, text),
-            Alternative::Choice(choice) => {
-                visit(format!("{place}/description"), ExpressionKind::Template, &choice.description);
-                if let Some(tradeoffs) = &choice.tradeoffs {
-                    visit(format!("{place}/tradeoffs"), ExpressionKind::Template, tradeoffs);
+
+    fn stakes(&mut self, base: &str, stakes: StakesSetting<'a>) {
+        self.template(format!("{base}/category"), stakes.category);
+        self.template(format!("{base}/severity"), stakes.severity.template());
+        let amount = stakes.estimated_cost.and_then(|cost| cost.amount.template());
+        self.template(format!("{base}/estimated_cost/amount"), amount);
+        for (index, text) in stakes.consequences.iter().enumerate() {
+            self.template(format!("{base}/consequences/{index}"), Some(text));
+        }
+        for (index, alternative) in stakes.alternatives.iter().enumerate() {
+            let place = format!("{base}/alternatives/{index}");
+            match alternative {
+                Alternative::Sentence(text) => self.template(place, Some(text)),
+                Alternative::Choice(choice) => {
+                    self.template(format!("{place}/description"), Some(&choice.description));
+                    self.template(format!("{place}/tradeoffs"), choice.tradeoffs.as_deref());
                 }
             }
         }
     }
-}
 
-fn visit_map<'a>(base: &str, map: &'a JsonMap, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
-    for (key, value) in map {
-        visit_value(&(base.to_owned() + &pointer([key])), value, visit);
-    }
-}
-
-fn visit_value<'a>(base: &str, value: &'a Value, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
-    match value {
-        Value::String(text) => visit(base.to_owned(), ExpressionKind::Template, text),
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                visit_value(&format!("{base}/{index}"), item, visit);
-            }
+    fn members(&mut self, base: &str, members: impl IntoIterator<Item = (&'a String, &'a Value)>) {
+        for (key, value) in members {
+            self.value(&(base.to_owned() + &pointer([key])), value);
         }
-        Value::Object(map) => visit_map(base, map, visit),
-        _ => {}
+    }
+
+    fn value(&mut self, base: &str, value: &'a Value) {
+        match value {
+            Value::String(text) => self.template(base.to_owned(), Some(text)),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.value(&format!("{base}/{index}"), item);
+                }
+            }
+            Value::Object(members) => self.members(base, members),
+            _ => {}
+        }
     }
 }

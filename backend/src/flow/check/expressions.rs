@@ -8,7 +8,7 @@ use shared::error::pointer;
 use super::{Checker, guardrails, keys, members};
 use crate::flow::EvalError;
 use crate::flow::condition::Conditions;
-use crate::flow::expressions::{ExpressionKind, visit_expressions, visit_schemas};
+use crate::flow::expressions::{ExpressionKind, expressions_of, schemas_of};
 use crate::flow::json_schema::{compile, patterns};
 use crate::flow::keys::{RESERVED, known};
 use crate::flow::limits::{MAX_CONDITIONS, MAX_PATTERNS};
@@ -21,11 +21,9 @@ pub fn check(checker: &mut Checker<'_>) {
     let mut templates = Templates::default();
     let mut conditions = Conditions::default();
     let mut read = BTreeSet::new();
-    let mut texts = Vec::new();
     let mut sends_secrets = BTreeSet::new();
-    visit_expressions(flow, &mut |path, kind, text| texts.push((path, kind, text)));
     let mut left = MAX_CONDITIONS;
-    for (path, kind, text) in texts {
+    for (path, kind, text) in expressions_of(flow) {
         if checker.abandoned.is_set() {
             return;
         }
@@ -120,10 +118,8 @@ fn schemas(checker: &mut Checker<'_>) {
     {
         checker.invalid("/input/type", "expected the JSON Schema of an object: its properties become state keys");
     }
-    let mut schemas = Vec::new();
-    visit_schemas(checker.flow, &mut |path, schema| schemas.push((path, schema)));
     let mut left = MAX_PATTERNS;
-    for (path, schema) in schemas {
+    for (path, schema) in schemas_of(checker.flow) {
         let Some(rest) = left.checked_sub(patterns(schema)) else {
             checker.invalid(
                 &path,
