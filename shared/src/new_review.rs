@@ -145,9 +145,7 @@ impl NewReview {
     /// text.
     pub fn arguments(&self) -> JsonMap {
         let mut arguments = self.parameters.clone();
-        if let Some(timeout) = self.timeout {
-            arguments.insert("timeout".to_owned(), timeout.to_string().into());
-        }
+        arguments.extend(self.timeout.map(|timeout| ("timeout".to_owned(), timeout.to_string().into())));
         if let Some(AskedContext::Background(text)) = &self.context {
             arguments.insert("context".to_owned(), text.as_str().into());
         }

@@ -38,13 +38,11 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
             names.insert(key.clone(), value.clone());
         }
     }
-    if let Some((name, item)) = item::item(flow, state, node, visit.number) {
-        names.insert(name.to_owned(), item.clone());
-    }
+    let item = item::item(flow, state, node, visit.number);
+    names.extend(item.map(|(name, item)| (name.to_owned(), item.clone())));
     let frame = || state.frames.get(node.frame());
-    if let Some(correction) = visit.correction.or_else(|| frame()?.correction.as_deref()) {
-        names.insert("correction".to_owned(), correction.into());
-    }
+    let correction = visit.correction.or_else(|| frame()?.correction.as_deref());
+    names.extend(correction.map(|correction| ("correction".to_owned(), correction.into())));
     let beside = state.decisions.iter().filter(|(other, _)| other.frame() == node.frame());
     let decisions: JsonMap = beside.map(|(node, value)| (node.own().to_owned(), value.clone())).collect();
     let fixed = json!({
@@ -59,17 +57,13 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
     if let Value::Object(fixed) = fixed {
         names.extend(fixed);
     }
-    if let Some(arguments) = visit.arguments {
-        names.insert("arguments".to_owned(), Value::Object(arguments.clone()));
-    }
+    names.extend(visit.arguments.map(|arguments| ("arguments".to_owned(), Value::Object(arguments.clone()))));
     if let Some(agent) = visit.agent {
         // A flow that was saved before the name was reserved may have a state key of this name, which its conditions
         // refer to.
         names.entry("agent").or_insert_with(|| agent.into());
     }
-    if let Some(response) = visit.response {
-        names.insert("response".to_owned(), response.clone());
-    }
+    names.extend(visit.response.map(|response| ("response".to_owned(), response.clone())));
     work_limit::count_copy(&names);
     Scope(names)
 }

@@ -13,9 +13,7 @@ use crate::flow::limits::MAX_MISTAKES;
 pub fn check(checker: &mut Checker<'_>) {
     let Some(people) = checker.people else { return };
     let flow = checker.flow;
-    if let Some(on_timeout) = &flow.defaults.on_timeout {
-        escalations(checker, people, "/defaults/on_timeout", on_timeout);
-    }
+    escalations(checker, people, "/defaults/on_timeout", flow.defaults.on_timeout.as_ref());
     // Checked once at their own place, however many nodes they apply to.
     for (index, route) in flow.routing.iter().enumerate() {
         somebody(checker, people, &format!("/routing/{index}"), &route.reviewers);
@@ -66,16 +64,12 @@ fn of_human(checker: &mut Checker<'_>, people: &[Principal], base: &str, human: 
         let message = format!("{} may vote now, so this many votes against are not possible", only(may.len()));
         checker.warn(&format!("{base}/deny"), message);
     }
-    if let Some(on_timeout) = &human.on_timeout {
-        escalations(checker, people, &format!("{base}/on_timeout"), on_timeout);
-    }
+    escalations(checker, people, &format!("{base}/on_timeout"), human.on_timeout.as_ref());
 }
 
 fn of_gate(checker: &mut Checker<'_>, people: &[Principal], base: &str, gate: &Gate) {
     own(checker, people, base, &gate.reviewers);
-    if let Some(on_timeout) = &gate.on_timeout {
-        escalations(checker, people, &format!("{base}/on_timeout"), on_timeout);
-    }
+    escalations(checker, people, &format!("{base}/on_timeout"), gate.on_timeout.as_ref());
 }
 
 /// Checks the reviewers that a node, a gate or a tool names itself. If it names none, they come from routes and
@@ -113,19 +107,16 @@ fn names(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers:
 /// Returns the roles and tags that nobody has and the users that do not exist, each with its place below `reviewers`
 /// and a message.
 fn nobodys(checker: &Checker<'_>, people: &[Principal], reviewers: &Reviewers) -> Vec<(String, String)> {
-    let roles = reviewers.roles.iter().enumerate().filter_map(|(index, role)| {
-        let why = nobody_has(checker, people, role)?;
-        Some((format!("roles/{index}"), why))
-    });
+    let missing = |kind: &'static str| {
+        move |(index, role): (usize, &String)| Some((format!("{kind}/{index}"), nobody_has(checker, people, role)?))
+    };
+    let roles = reviewers.roles.iter().enumerate().filter_map(missing("roles"));
     let known = |name: &Username| people.iter().any(|person| person.username == *name);
     let users = reviewers.users.iter().enumerate().filter(|(_, name)| !known(name)).map(|(index, name)| {
         let guess = checker.guess(name, people.iter().map(|person| person.username.as_str()));
         (format!("users/{index}"), format!("there is no active user `{name}` now{guess}"))
     });
-    let tags = reviewers.tags.iter().enumerate().filter_map(|(index, tag)| {
-        let why = nobody_has(checker, people, tag)?;
-        Some((format!("tags/{index}"), why))
-    });
+    let tags = reviewers.tags.iter().enumerate().filter_map(missing("tags"));
     roles.chain(users).chain(tags).take(MAX_MISTAKES).collect()
 }
 
@@ -139,8 +130,8 @@ fn nobody_has(checker: &Checker<'_>, people: &[Principal], role: &str) -> Option
 }
 
 /// Warns of each role of a chain of escalations that nobody has.
-fn escalations(checker: &mut Checker<'_>, people: &[Principal], path: &str, on_timeout: &OnTimeout) {
-    for (depth, next) in on_timeout.escalations().enumerate() {
+fn escalations(checker: &mut Checker<'_>, people: &[Principal], path: &str, on_timeout: Option<&OnTimeout>) {
+    for (depth, next) in on_timeout.into_iter().flat_map(OnTimeout::escalations).enumerate() {
         if let Some(why) = nobody_has(checker, people, &next.escalate) {
             let path = format!("{path}{}/escalate", "/then".repeat(depth));
             checker.warn(&path, format!("nobody would be asked here: {why}"));

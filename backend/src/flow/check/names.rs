@@ -54,9 +54,7 @@ pub fn check(checker: &mut Checker<'_>) {
     if let Some(FailureThen::Goto(to)) = flow.defaults.failure.as_ref().map(|failure| &failure.then) {
         expect(checker, "/defaults/failure/then/goto", "node", to, &names.nodes);
     }
-    if let Some(on_timeout) = &flow.defaults.on_timeout {
-        goto(checker, "/defaults/on_timeout", on_timeout, &names);
-    }
+    goto(checker, "/defaults/on_timeout", flow.defaults.on_timeout.as_ref(), &names);
     for (id, node) in &flow.nodes {
         let base = pointer(["nodes", id.as_str()]);
         if !id.frame().is_empty() {
@@ -80,9 +78,7 @@ pub fn check(checker: &mut Checker<'_>) {
                 if let Some(to) = &human.on_reject {
                     expect(checker, &format!("{base}/human/on_reject"), "node", to, &names.nodes);
                 }
-                if let Some(on_timeout) = &human.on_timeout {
-                    goto(checker, &format!("{base}/human/on_timeout"), on_timeout, &names);
-                }
+                goto(checker, &format!("{base}/human/on_timeout"), human.on_timeout.as_ref(), &names);
                 if let Some(source) = &human.corrects {
                     expect(checker, &format!("{base}/human/corrects"), "node", source, &names.nodes);
                 }
@@ -108,8 +104,10 @@ pub fn check(checker: &mut Checker<'_>) {
 }
 
 /// Checks the node to which a timer leads after all escalations.
-fn goto(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout, names: &Names) {
-    if let OnTimeout::Goto { goto } = on_timeout.last() {
+fn goto(checker: &mut Checker<'_>, path: &str, on_timeout: Option<&OnTimeout>, names: &Names) {
+    if let Some(on_timeout) = on_timeout
+        && let OnTimeout::Goto { goto } = on_timeout.last()
+    {
         let path = format!("{path}{}/goto", "/then".repeat(on_timeout.escalations().count()));
         expect(checker, &path, "node", goto, &names.nodes);
     }

@@ -17,9 +17,7 @@ use super::{Checker, values};
 pub fn of_defaults(checker: &mut Checker<'_>) {
     let defaults = &checker.flow.defaults;
     values::wait(checker, "/defaults/timeout", defaults.timeout);
-    if let Some(on_timeout) = &defaults.on_timeout {
-        chain(checker, "/defaults/on_timeout", on_timeout);
-    }
+    chain(checker, "/defaults/on_timeout", defaults.on_timeout.as_ref());
 }
 
 /// Checks the timer of a human node.
@@ -62,9 +60,7 @@ pub fn of_tool<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
         checker.invalid(&path, "an agent that asks cannot go to a node; expected reject, approve, error or follow");
     }
     // The agent may set the timeout, so `on_timeout` without `timeout` is allowed.
-    if let Some(own) = &tool.on_timeout {
-        chain(checker, &format!("{base}/on_timeout"), own);
-    }
+    chain(checker, &format!("{base}/on_timeout"), tool.on_timeout.as_ref());
 }
 
 /// Checks what the timers of human nodes and gates have in common. `asked`: who is asked from the start; `None` if that
@@ -80,11 +76,9 @@ fn timer<'a>(
     values::wait(checker, &format!("{base}/timeout"), timeout);
     let path = format!("{base}/on_timeout");
     let timeout = timeout.or(flow.defaults.timeout);
-    if let Some(own) = own {
-        chain(checker, &path, own);
-        if timeout.is_none() {
-            checker.invalid(&path, "`on_timeout` has no effect without `timeout`; add a timeout");
-        }
+    chain(checker, &path, own);
+    if own.is_some() && timeout.is_none() {
+        checker.invalid(&path, "`on_timeout` has no effect without `timeout`; add a timeout");
     }
     let happens = own.or(flow.defaults.on_timeout.as_ref()).filter(|_| timeout.is_some())?;
     for (depth, next) in happens.escalations().enumerate() {
@@ -107,10 +101,10 @@ fn timer<'a>(
 }
 
 /// Checks a chain of escalations on its own.
-fn chain(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout) {
+fn chain(checker: &mut Checker<'_>, path: &str, on_timeout: Option<&OnTimeout>) {
     let mut roles = BTreeSet::new();
     let mut path = path.to_owned();
-    for (depth, next) in on_timeout.escalations().enumerate() {
+    for (depth, next) in on_timeout.into_iter().flat_map(OnTimeout::escalations).enumerate() {
         let role = &next.escalate;
         if role.trim().is_empty() {
             checker.invalid(&format!("{path}/escalate"), "expected the name of a role");
