@@ -36,50 +36,37 @@ const OUTPUT: &str = "output";
 pub(in crate::engine) struct Proposed<'f> {
     name: String,
     arguments: JsonMap,
-    kind: ProposedKind<'f>,
-}
-
-enum ProposedKind<'f> {
-    Agent,
-    /// A flow returns its output, for which it may have a schema.
-    Output { schema: Option<&'f Value> },
+    action_type: ActionType,
+    /// The schema of a flow's output, if it has one.
+    schema: Option<&'f Value>,
 }
 
 impl<'f> Proposed<'f> {
     /// Proposes that an agent begins.
     pub(in crate::engine) fn of_agent(conversation: &Conversation) -> Self {
         let (name, arguments) = (conversation.agent.clone(), conversation.opening());
-        Self { name, arguments, kind: ProposedKind::Agent }
+        Self { name, arguments, action_type: ActionType::Agent, schema: None }
     }
 
     pub(in crate::engine) fn of_output(flow: &'f Compiled, output: JsonMap) -> Self {
-        let kind = ProposedKind::Output { schema: flow.flow.output_schema.as_ref() };
-        Self { name: flow.flow.id.to_string(), arguments: output, kind }
+        let (name, schema) = (flow.flow.id.to_string(), flow.flow.output_schema.as_ref());
+        Self { name, arguments: output, action_type: ActionType::Output, schema }
+    }
+
+    /// Whether an agent is about to begin; otherwise, a flow is about to return its output.
+    fn is_agent(&self) -> bool {
+        self.action_type == ActionType::Agent
     }
 
     /// Returns what the condition of a gate sees of the action.
     pub(in crate::engine) fn seen(&self) -> scope::Visit<'_> {
-        let agent = match self.kind {
-            ProposedKind::Agent => Some(self.name.as_str()),
-            ProposedKind::Output { .. } => None,
-        };
+        let agent = self.is_agent().then_some(self.name.as_str());
         scope::Visit { arguments: Some(&self.arguments), agent, ..scope::Visit::default() }
     }
 
     /// Returns the id of the action, which is the only one of its review.
     fn id(&self) -> &'static str {
-        match self.kind {
-            ProposedKind::Agent => AGENT,
-            ProposedKind::Output { .. } => OUTPUT,
-        }
-    }
-
-    /// Returns the type of the action, as people and guardrails see it.
-    fn action_type(&self) -> ActionType {
-        match self.kind {
-            ProposedKind::Agent => ActionType::Agent,
-            ProposedKind::Output { .. } => ActionType::Output,
-        }
+        if self.is_agent() { AGENT } else { OUTPUT }
     }
 
     /// Returns the schema that an edit must fit: the same keys (for an agent also the instructions), with values of the
@@ -88,31 +75,25 @@ impl<'f> Proposed<'f> {
         let required: Vec<_> = self.arguments.keys().collect();
         let mut form =
             json!({ "type": "object", "properties": {}, "required": required, "additionalProperties": false });
-        let own = match self.kind {
-            ProposedKind::Agent => None,
-            ProposedKind::Output { schema } => schema,
-        };
-        let known = own.and_then(|own| own.get("properties")?.as_object());
+        let known = self.schema.and_then(|own| own.get("properties")?.as_object());
         let known = |key: &str| known.and_then(|known| known.get(key));
         // References are relative to the whole schema, so it is needed, too.
         let refers = self.arguments.keys().filter_map(|key| known(key)).any(has_references);
-        if let Some(whole) = own.filter(|_| refers) {
+        if let Some(whole) = self.schema.filter(|_| refers) {
             embed(&mut form, "$defs", OUTPUT, whole);
         }
-        if matches!(self.kind, ProposedKind::Agent) {
+        if self.is_agent() {
             // An agent without instructions can be given some.
             for name in ["prompt", "instructions"] {
                 form["properties"][name] = agent_text();
             }
         }
         for (key, value) in &self.arguments {
-            form["properties"][key] = match (&self.kind, known(key)) {
-                (ProposedKind::Agent, _) => agent_text(),
-                (ProposedKind::Output { .. }, Some(_)) if refers => {
-                    json!({ "$ref": reference(&pointer(["$defs", OUTPUT, "properties", key])) })
-                }
-                (ProposedKind::Output { .. }, Some(schema)) => schema.clone(),
-                (ProposedKind::Output { .. }, None) => schema_of(value),
+            form["properties"][key] = match known(key) {
+                _ if self.is_agent() => agent_text(),
+                Some(_) if refers => json!({ "$ref": reference(&pointer(["$defs", OUTPUT, "properties", key])) }),
+                Some(schema) => schema.clone(),
+                None => schema_of(value),
             };
         }
         form
@@ -120,18 +101,15 @@ impl<'f> Proposed<'f> {
 
     fn title(&self, action: &Action) -> String {
         let title = title::of_calls(std::slice::from_ref(action));
-        match self.kind {
-            ProposedKind::Agent => format!("Run {title}"),
-            ProposedKind::Output { .. } => format!("Output of {title}"),
-        }
+        if self.is_agent() { format!("Run {title}") } else { format!("Output of {title}") }
     }
 
     fn prompt(&self, node: &NodeId) -> String {
-        let Self { kind, name, .. } = self;
-        match (kind, node.caller()) {
-            (ProposedKind::Agent, _) => format!("Agent `{name}` is about to begin its step `{}`.", node.place()),
-            (ProposedKind::Output { .. }, None) => "The run is about to end and return its output.".to_owned(),
-            (ProposedKind::Output { .. }, Some((caller, _))) => {
+        let name = &self.name;
+        match node.caller() {
+            _ if self.is_agent() => format!("Agent `{name}` is about to begin its step `{}`.", node.place()),
+            None => "The run is about to end and return its output.".to_owned(),
+            Some((caller, _)) => {
                 format!("The flow `{name}` is about to end and return its output to `{}`.", caller.place())
             }
         }
@@ -159,26 +137,20 @@ impl<'f> Builder<'f> {
 
     /// Returns the opening of the agent that a subject is about; `None` if it is about something else.
     pub(super) fn proposed_agent(&self, subject: &Subject) -> Option<JsonMap> {
-        match self.proposed(subject)? {
-            Proposed { kind: ProposedKind::Agent, arguments, .. } => Some(arguments),
-            Proposed { kind: ProposedKind::Output { .. }, .. } => None,
-        }
+        self.proposed(subject).filter(Proposed::is_agent).map(|proposed| proposed.arguments)
     }
 
     /// Builds the content of a review about an action; `None` if there is no action, or no gate holds it back.
     pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Result<Option<Content>, RunError> {
         let Some((proposed, gate)) = self.proposed(subject).zip(self.gate_of(subject)) else { return Ok(None) };
         let mut allowed_decisions = gate.allowed_decisions();
-        let kind = match proposed.kind {
-            ProposedKind::Agent => ReviewKind::Agent,
-            ProposedKind::Output { .. } => ReviewKind::Output,
-        };
+        let kind = if proposed.is_agent() { ReviewKind::Agent } else { ReviewKind::Output };
         if kind == ReviewKind::Output {
             allowed_decisions.retain(|kind| *kind != ActionKind::Respond);
         }
         let action = Action {
             id: proposed.id().to_owned(),
-            action_type: proposed.action_type(),
+            action_type: proposed.action_type,
             name: proposed.name.clone(),
             agent: None,
             arguments: proposed.arguments.clone(),
@@ -223,7 +195,7 @@ impl<'f> Builder<'f> {
             Some(ActionDecision::Approve { .. }) => self.let_pass(step, gate, &proposed, proposed.arguments.clone()),
             Some(ActionDecision::Edit { arguments }) => self.let_pass(step, gate, &proposed, arguments.clone()),
             Some(ActionDecision::Respond { message }) => {
-                let what = action(proposed.action_type().into(), &proposed.name, None);
+                let what = action(proposed.action_type.into(), &proposed.name, None);
                 let about = format!("{}.{}", step.id, proposed.id());
                 self.rule_response(&about, &step.node, gate.guardrails != Some(false), &what, message)
             }
@@ -249,18 +221,14 @@ impl<'f> Builder<'f> {
         if gate.guardrails == Some(false) {
             return (Ruling::Proceeds(arguments), Vec::new());
         }
-        let on = match proposed.kind {
-            ProposedKind::Agent => GuardrailScope::Actions,
-            ProposedKind::Output { .. } => GuardrailScope::Outputs,
-        };
+        let on = if proposed.is_agent() { GuardrailScope::Actions } else { GuardrailScope::Outputs };
         let about = format!("{}.{}", step.id, proposed.id());
         let check = |values: &JsonMap| {
-            let what = action(proposed.action_type().into(), &proposed.name, None);
+            let what = action(proposed.action_type.into(), &proposed.name, None);
             self.check_matter(&about, &step.node, on, what, values.clone(), None)
         };
-        let fits = |redacted: JsonMap| match proposed.kind {
-            ProposedKind::Agent => Ok(redacted),
-            ProposedKind::Output { .. } => fitting_output(self.flow.of(&step.node), redacted),
+        let fits = |redacted: JsonMap| {
+            if proposed.is_agent() { Ok(redacted) } else { fitting_output(self.flow.of(&step.node), redacted) }
         };
         let (passed, findings) = guard(arguments, check, fits);
         (passed.map_or_else(Ruling::from, Ruling::Proceeds), findings)
