@@ -19,7 +19,8 @@ use crate::http_client::{self, USER_AGENT};
 )]
 pub struct AddressRefused(String);
 
-/// HTTP clients for addresses that come from flows, models and webhooks.
+/// HTTP clients for addresses that come from flows, models and webhooks. Clones share their connections.
+#[derive(Clone)]
 pub struct Clients {
     /// The client for hosts that are allowed by name.
     allowed_client: Client,

@@ -34,7 +34,7 @@ use crate::erasure::Eraser;
 use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::{self, AppState, Edge, Outside};
 use crate::live::{self, LiveState};
-use crate::notify::{self, Notifier};
+use crate::notify::Notifier;
 use crate::server::Limits;
 use crate::store::{self, Store, StoreOptions};
 
@@ -56,7 +56,7 @@ pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 pub struct App {
     links: Vec<(Username, String)>,
     runner: Runner,
-    notifier: notify::NotifierHandle,
+    notifier: Notifier,
     sealer: BackgroundTask,
     archiver: BackgroundTask,
     eraser: BackgroundTask,

@@ -11,10 +11,10 @@ use shared::notification::Occasion;
 use shared::review::Review;
 use shared::time::Timestamp;
 
-use super::failure::{DeliveryFailure, unread};
+use super::failure::DeliveryFailure;
 use super::plan::Announcement;
 use super::settings::NotificationSecrets;
-use super::webhook::{post, url_of};
+use super::webhook::url_of;
 use super::{Error, Outlets};
 use crate::standard_webhooks::{SECRET, SigningKeys};
 use crate::store::{self, DeliveryKind, DeliverySubject, NewDelivery, Store, StoredDelivery, UserRecord};
@@ -27,23 +27,18 @@ const MAX_URL: usize = 2048;
 /// The environment variable of the secret.
 const VARIABLE: &str = "COUNTERSIGN_CALLBACK_SECRET";
 
-/// Posts answers and the ends of runs to the programs that want them, signed with these keys.
-#[derive(Clone)]
-pub(super) struct Callbacks(SigningKeys);
-
-impl Callbacks {
-    /// Reads the keys from the environment. Returns `None` if the secret is not set: then nothing is posted.
-    pub fn new(secrets: &NotificationSecrets) -> Result<Option<Self>, Error> {
-        let Some(secret) = secrets.get(VARIABLE) else { return Ok(None) };
-        let keys = SigningKeys::read(secret).ok_or_else(|| Error::Settings(format!("{VARIABLE} is not {SECRET}")))?;
-        Ok(Some(Self(keys)))
-    }
+/// Reads the keys that sign callbacks from the environment. Returns `None` if the secret is not set: then nothing is
+/// posted.
+pub(super) fn signing_keys(secrets: &NotificationSecrets) -> Result<Option<SigningKeys>, Error> {
+    let Some(secret) = secrets.get(VARIABLE) else { return Ok(None) };
+    let keys = SigningKeys::read(secret).ok_or_else(|| Error::Settings(format!("{VARIABLE} is not {SECRET}")))?;
+    Ok(Some(keys))
 }
 
 impl Outlets {
     /// Checks that messages can be posted to this URL. The error says why not.
     pub(super) fn check_callback(&self, url: &str) -> Result<(), String> {
-        if self.callbacks.is_none() {
+        if self.callback_keys.is_none() {
             return Err(NO_CALLBACKS.to_owned());
         }
         if url.len() > MAX_URL {
@@ -80,10 +75,9 @@ impl Outlets {
         now: Timestamp,
         body: String,
     ) -> Result<(), DeliveryFailure> {
-        let lasting = |why: String| DeliveryFailure::lasting(why);
         // Worth a retry: another server may have the secret, or this one after a restart.
         let missing = || DeliveryFailure::passing(NO_CALLBACKS);
-        let Callbacks(keys) = self.callbacks.as_ref().ok_or_else(missing)?;
+        let keys = self.callback_keys.as_ref().ok_or_else(missing)?;
         let (act, refused, url) = match held.subject {
             DeliverySubject::Review(review, _) => {
                 let asked =
@@ -96,15 +90,14 @@ impl Outlets {
                 store.callback_of_run(run).await,
             ),
         };
-        let asker = store.user(&held.target).await.map_err(|error| unread(&error))?;
+        let asker = store.user(&held.target).await?;
         let still_may = |asker: UserRecord| asker.user.active && access(&asker.principal(None), act).is_allowed();
         if !asker.is_some_and(still_may) {
-            return Err(lasting(refused.to_owned()));
+            return Err(DeliveryFailure::lasting(refused));
         }
-        let url =
-            url.map_err(|error| unread(&error))?.ok_or_else(|| lasting("no callback was requested".to_owned()))?;
-        let url = url_of(&url).map_err(lasting)?;
-        post(&self.clients, &url, keys, held.id, now, body).await
+        let url = url?.ok_or_else(|| DeliveryFailure::lasting("no callback was requested"))?;
+        let url = url_of(&url).map_err(DeliveryFailure::lasting)?;
+        self.post(&url, keys, held.id, now, body).await
     }
 }
 

@@ -11,7 +11,7 @@ use shared::notification::Occasion;
 use shared::review::Review;
 
 use super::Outlets;
-use super::failure::{DeliveryFailure, unread};
+use super::failure::DeliveryFailure;
 use super::filter::Filter;
 use super::plan::{Announcement, PASSED_ON, update};
 use super::sender::Sender;
@@ -97,7 +97,7 @@ impl Sender {
         let DeliverySubject::Review(id, _) = held.subject else {
             return Ok(DeliveryOutcome::Dropped("a channel gets reviews only"));
         };
-        let review = self.store.review(id).await.map_err(|error| unread(&error))?;
+        let review = self.store.review(id).await?;
         let Some(review) = review.filter(|review| self.outlets.is_asked_in(review, &held.target)) else {
             return Ok(DeliveryOutcome::Dropped("no one is asked there any longer"));
         };
@@ -108,7 +108,7 @@ impl Sender {
         let with_reactions = decides.then(|| message.with_reactions(&review)).flatten();
         let shown = with_reactions.is_some().then(|| json!(ShownReview::of(&review)).to_string());
         let message = with_reactions.unwrap_or(message);
-        let posted = slack.post(&self.outlets.clients, &held.target, held.id, &message).await?;
+        let posted = slack.post(&held.target, held.id, &message).await?;
         let receipt = serde_json::to_string(&posted.receipt).ok();
         // A message without the content of the review accepts no reactions.
         Ok(DeliveryOutcome::Sent { receipt, shown: shown.filter(|_| posted.whole) })

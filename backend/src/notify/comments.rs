@@ -8,7 +8,7 @@ use shared::id::Username;
 use shared::notification::Occasion;
 use shared::review::{Comment, Review};
 
-use super::failure::{DeliveryFailure, unread};
+use super::failure::DeliveryFailure;
 use super::sender::Sender;
 use crate::store::{DeliveryEvent, DeliveryKind, StoredDelivery};
 
@@ -76,8 +76,7 @@ impl Sender {
 
     /// Returns the rest of the pause after the last message to the person about comments on this review.
     pub async fn comment_pause(&self, held: &StoredDelivery) -> Result<Option<Duration>, DeliveryFailure> {
-        let last = self.store.last_sent_like(held).await.map_err(|error| unread(&error))?;
-        let rest = last.map(|last| last.after(PAUSE).since(self.clock.now()));
+        let rest = self.store.last_sent_like(held).await?.map(|last| last.after(PAUSE).since(self.clock.now()));
         Ok(rest.filter(|rest| !rest.is_zero()))
     }
 }

@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 
 use crate::clock::Ids;
 use crate::http_client;
-use crate::ssrf::{Cause, cause};
+use crate::ssrf::{AddressRefused, Cause, cause};
 use crate::store;
 
 /// The number of failures after which a message is given up.
@@ -38,15 +38,6 @@ impl DeliveryFailure {
         Self { message: message.into(), retry: false, after: None }
     }
 
-    /// The receiver was not reached, or its response did not arrive whole.
-    pub fn unreached(error: &reqwest::Error) -> Self {
-        match cause(error) {
-            Cause::Refused(why) => Self::lasting(why),
-            Cause::Failed(_) if error.is_timeout() => Self::passing("no answer in time"),
-            Cause::Failed(why) => Self { retry: !error.is_builder(), ..Self::passing(format!("not reached: {why}")) },
-        }
-    }
-
     /// The receiver responded with an error status.
     pub fn refused(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Self {
         let message = http_client::refusal(status, body, MAX_DETAIL).replace(char::is_control, " ");
@@ -55,10 +46,29 @@ impl DeliveryFailure {
     }
 }
 
+/// The receiver was not reached, or its response did not arrive whole.
+impl From<reqwest::Error> for DeliveryFailure {
+    fn from(error: reqwest::Error) -> Self {
+        match cause(&error) {
+            Cause::Refused(why) => Self::lasting(why),
+            Cause::Failed(_) if error.is_timeout() => Self::passing("no answer in time"),
+            Cause::Failed(why) => Self { retry: !error.is_builder(), ..Self::passing(format!("not reached: {why}")) },
+        }
+    }
+}
+
+impl From<AddressRefused> for DeliveryFailure {
+    fn from(refused: AddressRefused) -> Self {
+        Self::lasting(refused.to_string())
+    }
+}
+
 /// A query failed while the message was composed; another attempt may succeed.
-pub(super) fn unread(error: &store::Error) -> DeliveryFailure {
-    tracing::warn!(%error, "a notification could not be composed");
-    DeliveryFailure::passing("the database did not answer")
+impl From<store::Error> for DeliveryFailure {
+    fn from(error: store::Error) -> Self {
+        tracing::warn!(%error, "a notification could not be composed");
+        Self::passing("the database did not answer")
+    }
 }
 
 /// Returns the wait after a failure that follows this number of earlier ones. It triples each time, up to a limit, and

@@ -40,18 +40,19 @@ use tokio::sync::watch;
 
 pub use callback::NO_CALLBACKS;
 pub use email::is_address;
+pub use filter::Filter;
 pub use service::{InteractionReply, NotificationService, Untested};
 pub use settings::{
-    DefaultNotifications, Encryption, NotificationSecrets, NotificationSettings, RuleMistake, SlackChannelSettings,
-    SlackSettings, SmtpSettings, WebhookSettings, rule_mistakes,
+    DefaultNotifications, Encryption, NotificationSecrets, NotificationSettings, RuleMistake, SlackSettings,
+    SmtpSettings, WebhookSettings, rule_mistakes,
 };
 pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent, is_slack_user_id};
 
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::ssrf::Clients;
+use crate::standard_webhooks::SigningKeys;
 use crate::store::{self, DeliveryLane, DeliverySubject, Store};
-use callback::Callbacks;
 use email::Mailer;
 use feed::Feeder;
 use sender::Sender;
@@ -108,7 +109,8 @@ impl NotifierOptions {
 struct Outlets {
     clients: Clients,
     webhooks: BTreeMap<String, Webhook>,
-    callbacks: Option<Callbacks>,
+    /// The keys that sign callbacks. `None`: nothing is posted to the programs that asked.
+    callback_keys: Option<SigningKeys>,
     slack: Option<Slack>,
     mailer: Option<Mailer>,
     /// The rules of people who chose none.
@@ -121,13 +123,14 @@ impl Outlets {
     fn new(settings: NotificationSettings, secrets: &NotificationSecrets, url: String) -> Result<Self, Error> {
         let webhooks = settings.webhooks.into_iter();
         let webhooks = webhooks.map(|(name, webhook)| Ok((name.clone(), Webhook::new(&name, webhook, secrets)?)));
+        let clients = Clients::new(&settings.allowed_hosts)?;
         let mut outlets = Self {
-            clients: Clients::new(&settings.allowed_hosts)?,
             webhooks: webhooks.collect::<Result<_, Error>>()?,
-            callbacks: Callbacks::new(secrets)?,
-            slack: settings.slack.map(|slack| Slack::new(slack, secrets)).transpose()?,
+            callback_keys: callback::signing_keys(secrets)?,
+            slack: settings.slack.map(|slack| Slack::new(slack, secrets, clients.clone())).transpose()?,
             mailer: settings.smtp.map(|smtp| Mailer::new(&smtp, secrets)).transpose()?,
             default_rules: Vec::new(),
+            clients,
             url,
         };
         outlets.default_rules = settings.default.checked(&outlets.channels())?;
@@ -135,7 +138,7 @@ impl Outlets {
     }
 
     fn is_empty(&self) -> bool {
-        self.webhooks.is_empty() && self.callbacks.is_none() && self.channels().is_empty()
+        self.webhooks.is_empty() && self.callback_keys.is_none() && self.channels().is_empty()
     }
 
     /// Returns the channels on which people can be notified.
@@ -165,19 +168,22 @@ impl Outlets {
     }
 }
 
-/// Notifies people and programs of reviews and runs.
-pub struct Notifier;
+/// Notifies people and programs of reviews and runs. It stops when this is dropped.
+pub struct Notifier {
+    notifications: NotificationService,
+    tasks: Vec<BackgroundTask>,
+}
 
 impl Notifier {
     /// Starts the notifier where the last one stopped. If no channel is set up, nothing runs.
-    pub async fn run(options: NotifierOptions) -> Result<NotifierHandle, Error> {
+    pub async fn run(options: NotifierOptions) -> Result<Self, Error> {
         let NotifierOptions { store, clock, settings, secrets, url, first_wait } = options;
         let outlets = Arc::new(Outlets::new(settings, &secrets, url)?);
         if outlets.is_empty() {
             // Channels that are set up later must not get notifications of what happened before.
             store.forget_outbox().await?;
             let notifications = NotificationService::new(clock, outlets);
-            return Ok(NotifierHandle { notifications, tasks: Vec::new() });
+            return Ok(Self { notifications, tasks: Vec::new() });
         }
         let added = watch::Sender::new(());
         let feeder = Feeder::new(store.clone(), clock.clone(), Arc::clone(&outlets), added.clone()).await?;
@@ -194,17 +200,9 @@ impl Notifier {
             let sender = Arc::new(Sender { store, clock, outlets, added, lane, terms, first_wait });
             tasks.push(background.start(name, |stop| store::consume(sender, changed, stop)));
         }
-        Ok(NotifierHandle { notifications, tasks })
+        Ok(Self { notifications, tasks })
     }
-}
 
-/// A running notifier. It stops when the handle is dropped.
-pub struct NotifierHandle {
-    notifications: NotificationService,
-    tasks: Vec<BackgroundTask>,
-}
-
-impl NotifierHandle {
     /// Returns the interface for the API.
     pub fn notifications(&self) -> NotificationService {
         self.notifications.clone()

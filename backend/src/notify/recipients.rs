@@ -15,7 +15,7 @@ use shared::time::Timestamp;
 use super::Outlets;
 use super::comments::{NewComments, has_answered};
 use super::email::{MailItem, mail};
-use super::failure::{DeliveryFailure, unread};
+use super::failure::DeliveryFailure;
 use super::plan::{Announcement, OVER, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack;
@@ -249,7 +249,7 @@ impl Sender {
             [item] => slack::about(item, now),
             several => slack::digest(several, &self.outlets.url),
         };
-        let posted = slack.post(&self.outlets.clients, to, id, &message).await?;
+        let posted = slack.post(to, id, &message).await?;
         // A message about comments, a run or several of them is not changed later.
         let may_change = matches!(items, [MailItem { comments: None, about: AnnouncedSubject::Review(_), .. }]);
         Ok(may_change.then(|| serde_json::to_string(&posted.receipt).unwrap_or_default()))
@@ -266,14 +266,14 @@ impl Sender {
             return Ok(DeliveryOutcome::Dropped("a message about a run is not updated"));
         };
         let mut shown = None;
-        while let Some(review) = self.store.review(id).await.map_err(|error| unread(&error))? {
+        while let Some(review) = self.store.review(id).await? {
             if shown.replace(review.is_pending()) == Some(review.is_pending()) {
                 break;
             }
             let link = self.outlets.link(held.subject);
             let message =
                 if review.is_pending() { slack::passed_on(&review, &link) } else { slack::over(&review, &link) };
-            slack.update(&self.outlets.clients, &receipt, &message).await?;
+            slack.update(&receipt, &message).await?;
         }
         Ok(if shown.is_some() { DeliveryOutcome::Joined } else { DeliveryOutcome::Dropped("there is no such review") })
     }
@@ -299,11 +299,11 @@ impl Sender {
 
     /// Returns a person who may log in.
     async fn person(&self, username: &str) -> Result<Option<Recipient>, DeliveryFailure> {
-        let record = self.store.user(username).await.map_err(|error| unread(&error))?;
-        let Some(record) = record.filter(|record| record.user.active) else { return Ok(None) };
-        let choice = self.store.notifications(username).await.map_err(|error| unread(&error))?;
-        let choice = self.outlets.with_defaults(choice);
-        Recipient::of(&self.store, record, choice).await.map(Some).map_err(|error| unread(&error))
+        let Some(record) = self.store.user(username).await?.filter(|record| record.user.active) else {
+            return Ok(None);
+        };
+        let choice = self.outlets.with_defaults(self.store.notifications(username).await?);
+        Ok(Some(Recipient::of(&self.store, record, choice).await?))
     }
 
     /// Returns the occasion of a delivery, and the review or run as it is now, if it is still useful; otherwise the reason
@@ -316,8 +316,9 @@ impl Sender {
         let DeliveryEvent::Announce(occasion) = held.event else { return Ok(Err("it announces nothing")) };
         let about = match held.subject {
             DeliverySubject::Review(review, _) => {
-                let review = self.store.review(review).await.map_err(|error| unread(&error))?;
-                let Some(review) = review else { return Ok(Err("there is no such review")) };
+                let Some(review) = self.store.review(review).await? else {
+                    return Ok(Err("there is no such review"));
+                };
                 if occasion != Occasion::Resolved && !review.is_pending() {
                     return Ok(Err("it was already decided"));
                 }
@@ -327,8 +328,9 @@ impl Sender {
                 AnnouncedSubject::Review(Box::new(review))
             }
             DeliverySubject::Run(run) => {
-                let run = self.store.visible_summary(principal, run).await.map_err(|error| unread(&error))?;
-                let Some(run) = run else { return Ok(Err("there is no such run")) };
+                let Some(run) = self.store.visible_summary(principal, run).await? else {
+                    return Ok(Err("there is no such run"));
+                };
                 if occasion == Occasion::RunWaiting && run.status != RunStatus::WaitingForHuman {
                     return Ok(Err("it no longer waits"));
                 }
@@ -343,8 +345,7 @@ impl Sender {
 
     /// Returns the wait if the receiver got [`CAP`] messages within [`WINDOW`].
     async fn too_much(&self, held: &StoredDelivery) -> Result<Option<Duration>, DeliveryFailure> {
-        let lately = self.store.sent_since(held.kind, &held.target, WINDOW).await;
-        let (count, first) = lately.map_err(|error| unread(&error))?;
+        let (count, first) = self.store.sent_since(held.kind, &held.target, WINDOW).await?;
         let wait = || first.map_or(WINDOW, |first| first.after(WINDOW).since(self.clock.now()));
         Ok((count >= CAP).then(|| wait().max(Duration::from_secs(1))))
     }

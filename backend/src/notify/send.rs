@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::failure::{DeliveryFailure, MAX_FAILURES, unread, wait};
+use super::failure::{DeliveryFailure, MAX_FAILURES, wait};
 use super::sender::Sender;
 use super::{recipients, webhook};
 use crate::clock::Moment;
@@ -174,7 +174,7 @@ impl Sender {
         let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
             return Err(DeliveryFailure::lasting("the settings no longer have a webhook with this name"));
         };
-        webhook.send(&self.outlets.clients, held.id, self.clock.now(), body).await?;
+        self.outlets.post(&webhook.url, &webhook.keys, held.id, self.clock.now(), body).await?;
         Ok(DeliveryOutcome::SENT)
     }
 
@@ -182,15 +182,14 @@ impl Sender {
     async fn body(&self, held: &StoredDelivery) -> Result<Option<String>, DeliveryFailure> {
         let entry = match held.subject {
             DeliverySubject::Review(review, _) => {
-                let entry = self.store.entry_of_review(review, &held.place).await;
-                entry.map(|entry| entry.filter(|entry| entry.event.review_id == Some(review)))
+                let entry = self.store.entry_of_review(review, &held.place).await?;
+                entry.filter(|entry| entry.event.review_id == Some(review))
             }
             DeliverySubject::Run(run) => {
-                let entry = self.store.entry_of_run(run, &held.place).await;
-                entry.map(|entry| entry.filter(|entry| entry.event.kind.as_str() == held.event.as_str()))
+                let entry = self.store.entry_of_run(run, &held.place).await?;
+                entry.filter(|entry| entry.event.kind.as_str() == held.event.as_str())
             }
         };
-        let entry = entry.map_err(|error| unread(&error))?;
         Ok(entry.map(|entry| webhook::body(&entry, held.event, &self.outlets.link(held.subject))))
     }
 }

@@ -37,13 +37,13 @@ pub enum InteractionReply {
     /// A text that only the person who pressed sees.
     Tell(String),
     /// A new message in place of the one with the button.
-    Show(ReviewMessage),
+    Show(SlackMessage),
     /// Nothing was decided.
     Refuse {
         /// The reason, which only the person who pressed sees.
         why: String,
         /// A new message in place of the one with the button, if that is outdated.
-        message: Option<ReviewMessage>,
+        message: Option<SlackMessage>,
     },
 }
 
@@ -53,10 +53,6 @@ impl InteractionReply {
         Self::Refuse { why: why.into(), message: None }
     }
 }
-
-/// A message that shows a review in its current state.
-#[derive(Debug)]
-pub struct ReviewMessage(SlackMessage);
 
 /// The reason why a test message was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,9 +86,7 @@ impl NotificationService {
         let text = format!("This is how Countersign at {} will notify you of reviews.", self.outlets.url);
         let id = DeliveryId(Moment::of(&*self.clock).ids().uuid());
         let sent = match (channel, &self.outlets.slack, &self.outlets.mailer) {
-            (Channel::Slack, Some(slack), _) => {
-                slack.post(&self.outlets.clients, &to, id, &slack::words(&text)).await.map(|_| ())
-            }
+            (Channel::Slack, Some(slack), _) => slack.post(&to, id, &slack::words(&text)).await.map(|_| ()),
             (Channel::Email, _, Some(mailer)) => {
                 let mail = Mail { subject: "A test".to_owned(), text: format!("{text}\n") };
                 let sent = tokio::time::timeout(TIMEOUT, mailer.send(&to, id, self.clock.now(), mail)).await;
@@ -111,14 +105,14 @@ impl NotificationService {
     }
 
     /// Renders a review that is over.
-    pub fn over(&self, review: &Review) -> ReviewMessage {
-        ReviewMessage(slack::over(review, &self.outlets.link(of_review(review))))
+    pub fn over(&self, review: &Review) -> SlackMessage {
+        slack::over(review, &self.outlets.link(of_review(review)))
     }
 
     /// Renders a review that is pending.
-    pub fn open(&self, review: &Review) -> ReviewMessage {
+    pub fn open(&self, review: &Review) -> SlackMessage {
         let link = self.outlets.link(of_review(review));
-        ReviewMessage(slack::open(Occasion::Requested, review, &link, self.clock.now()))
+        slack::open(Occasion::Requested, review, &link, self.clock.now())
     }
 
     /// Describes the outcome of a review in a sentence.
@@ -140,7 +134,7 @@ impl NotificationService {
         let (outlets, reaction, message) = (Arc::clone(&self.outlets), reaction.clone(), slack::words(text));
         tokio::spawn(async move {
             let Some(slack) = &outlets.slack else { return };
-            let told = slack.whisper(&outlets.clients, reaction.channel(), &reaction.user, &message).await;
+            let told = slack.whisper(reaction.channel(), &reaction.user, &message).await;
             if let Err(failure) = told {
                 tracing::warn!(why = failure.message, "could not reply to a reaction");
             }
@@ -152,7 +146,7 @@ impl NotificationService {
         let (service, interaction, dialog) = (self.clone(), interaction.clone(), interaction.reason_dialog(review));
         tokio::spawn(async move {
             let Some(slack) = &service.outlets.slack else { return };
-            let opened = slack.open_dialog(&service.outlets.clients, &interaction.trigger_id, &dialog).await;
+            let opened = slack.open_dialog(&interaction.trigger_id, &dialog).await;
             if let Err(failure) = opened {
                 tracing::warn!(review = %interaction.press.review, why = failure.message, "could not ask for a reason");
                 let text = "Nothing was decided: Slack did not open the dialog. Press the button again, or decide in the console.";
@@ -170,8 +164,9 @@ impl NotificationService {
             InteractionReply::Show(message) => (Some(message), None),
             InteractionReply::Refuse { why, message } => (message, Some(why)),
         };
-        let shown = shown
-            .map(|ReviewMessage(SlackMessage { text, blocks, .. })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
+        let shown = shown.map(
+            |SlackMessage { text, blocks, .. }| json!({ "replace_original": true, "text": text, "blocks": blocks }),
+        );
         let told = tell.map(|text| {
             let SlackMessage { text, blocks, .. } = slack::words(&text);
             json!({ "response_type": "ephemeral", "replace_original": false, "text": text, "blocks": blocks })
@@ -180,7 +175,7 @@ impl NotificationService {
         tokio::spawn(async move {
             for answer in shown.into_iter().chain(told) {
                 let Some(slack) = &outlets.slack else { return };
-                if let Err(failure) = slack.respond(&outlets.clients, &url, &answer).await {
+                if let Err(failure) = slack.respond(&url, &answer).await {
                     tracing::warn!(why = failure.message, "could not reply to a button press");
                 }
             }

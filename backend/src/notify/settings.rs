@@ -10,6 +10,7 @@ use shared::notification::{Channel, MAX_RULES, Occasion, Rule};
 use shared::review::ReviewKind;
 
 use super::Error;
+use super::filter::Filter;
 
 /// The longest delay of a rule.
 const MAX_AFTER: Duration = Duration::from_hours(30 * 24);
@@ -97,21 +98,7 @@ pub struct SlackSettings {
     /// The base URL of the API; default: `https://slack.com/api`.
     pub api: Option<String>,
     /// The channels that get reviews, whoever asks for them, by their names in Slack.
-    pub channels: BTreeMap<String, SlackChannelSettings>,
-}
-
-/// `[notifications.slack.channels."#NAME"]`: the reviews that a channel gets.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SlackChannelSettings {
-    /// Only reviews of these flows; if empty, of all, and questions without a flow.
-    pub flows: Vec<FlowId>,
-    /// Only reviews for one of these roles; if empty, for all.
-    pub roles: Vec<String>,
-    /// Only reviews of these kinds; if empty, of all.
-    pub kinds: Vec<ReviewKind>,
-    /// Only reviews with one of these severities; if empty, with any.
-    pub severities: Vec<Severity>,
+    pub channels: BTreeMap<String, Filter>,
 }
 
 /// `[notifications.smtp]`: the mail server. Its password is `COUNTERSIGN_SMTP_PASSWORD`.

@@ -15,9 +15,8 @@ use super::failure::DeliveryFailure;
 use super::filter::Filter;
 use super::message;
 use super::settings::{NotificationSecrets, WebhookSettings, is_name};
-use super::{Error, TIMEOUT};
+use super::{Error, Outlets, TIMEOUT};
 use crate::http_client::{beginning, retry_after};
-use crate::ssrf::Clients;
 use crate::standard_webhooks::{SECRET, SigningKeys};
 use crate::store::DeliveryEvent;
 
@@ -29,10 +28,10 @@ const MAX_ERROR: usize = 500;
 /// A program that is notified by webhook.
 #[derive(Clone)]
 pub(super) struct Webhook {
-    url: Url,
+    pub url: Url,
     events: Vec<Occasion>,
     filter: Filter,
-    keys: SigningKeys,
+    pub keys: SigningKeys,
 }
 
 impl Webhook {
@@ -54,41 +53,31 @@ impl Webhook {
     pub fn wants(&self, occasion: Occasion, about: &AnnouncedSubject) -> bool {
         self.events.contains(&occasion) && self.filter.passes(about)
     }
+}
 
-    /// Posts a message, signed.
-    pub async fn send(
+impl Outlets {
+    /// Posts a message to a URL, signed with these keys.
+    pub(super) async fn post(
         &self,
-        clients: &Clients,
+        url: &Url,
+        keys: &SigningKeys,
         id: DeliveryId,
         now: Timestamp,
         body: String,
     ) -> Result<(), DeliveryFailure> {
-        post(clients, &self.url, &self.keys, id, now, body).await
+        let mut request =
+            self.clients.of(url)?.post(url.clone()).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
+        for (name, value) in keys.headers(&id.to_string(), now, &body) {
+            request = request.header(name, value);
+        }
+        let answer = request.body(body).send().await?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let after = retry_after(answer.headers());
+        Err(DeliveryFailure::refused(status, after, &beginning(answer, MAX_ANSWER).await))
     }
-}
-
-/// Posts a message to a URL, signed with these keys.
-pub(super) async fn post(
-    clients: &Clients,
-    url: &Url,
-    keys: &SigningKeys,
-    id: DeliveryId,
-    now: Timestamp,
-    body: String,
-) -> Result<(), DeliveryFailure> {
-    let client = clients.of(url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
-    let mut request = client.post(url.clone()).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
-    for (name, value) in keys.headers(&id.to_string(), now, &body) {
-        request = request.header(name, value);
-    }
-    let request = request.body(body);
-    let answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
-    let status = answer.status();
-    if status.is_success() {
-        return Ok(());
-    }
-    let after = retry_after(answer.headers());
-    Err(DeliveryFailure::refused(status, after, &beginning(answer, MAX_ANSWER).await))
 }
 
 /// Parses a URL to which messages are posted. The error says what is wrong with it.

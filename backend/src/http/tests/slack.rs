@@ -12,7 +12,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::{Client, Edge, Received, Site as World, Site, edge};
 use crate::auth::RequiredFor;
-use crate::notify::{NotificationSecrets, Notifier, NotifierHandle, NotifierOptions};
+use crate::notify::{NotificationSecrets, Notifier, NotifierOptions};
 use crate::rate_limit::{Budgets, WriteLimits};
 use crate::store::tests::support::on_both;
 
@@ -30,12 +30,12 @@ pub(super) const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
 const TOPIC: &str = "<!channel> & <https://evil.example|the ocean>";
 
 /// Connects a site to a mock workspace, and starts a notifier for it.
-pub(super) async fn workspace(site: Site) -> (Site, MockServer, NotifierHandle) {
+pub(super) async fn workspace(site: Site) -> (Site, MockServer, Notifier) {
     workspace_with(site, edge(), "").await
 }
 
 /// Like [`workspace`]; `channels` are settings below `[notifications]`.
-pub(super) async fn workspace_with(mut site: Site, edge: Edge, channels: &str) -> (Site, MockServer, NotifierHandle) {
+pub(super) async fn workspace_with(mut site: Site, edge: Edge, channels: &str) -> (Site, MockServer, Notifier) {
     let slack = MockServer::start().await;
     let posted = json!({ "ok": true, "channel": "D1", "ts": "1700000000.000100" });
     for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {

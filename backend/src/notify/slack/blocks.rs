@@ -21,12 +21,12 @@ const MAX_COMMENT: usize = 500;
 
 /// A message in Slack: a short text, and the blocks that the channel shows.
 #[derive(Debug, Clone, PartialEq)]
-pub(in super::super) struct SlackMessage {
+pub struct SlackMessage {
     /// The text of the notification.
-    pub text: String,
-    pub blocks: Value,
+    pub(in super::super) text: String,
+    pub(in super::super) blocks: Value,
     /// The blocks if Slack refuses the others: only the headline and the link, so that people are told in any case.
-    pub brief: Value,
+    pub(in super::super) brief: Value,
 }
 
 impl SlackMessage {

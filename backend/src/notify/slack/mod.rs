@@ -26,7 +26,7 @@ pub use reaction::{Reaction, ShownReview, SlackEvent};
 
 use super::failure::DeliveryFailure;
 use super::filter::Filter;
-use super::settings::{NotificationSecrets, SlackChannelSettings, SlackSettings};
+use super::settings::{NotificationSecrets, SlackSettings};
 use super::{Error, TIMEOUT};
 use crate::http_client::{retry_after, whole};
 use crate::ssrf::Clients;
@@ -45,6 +45,7 @@ const UNACCEPTED: [&str; 4] = ["invalid_blocks", "invalid_blocks_format", "msg_b
 
 /// An app in a Slack workspace.
 pub(super) struct Slack {
+    clients: Clients,
     api: Url,
     token: String,
     signing_key: hmac::Key,
@@ -74,7 +75,7 @@ pub fn is_slack_user_id(text: &str) -> bool {
 
 impl Slack {
     /// Creates the app from the settings. A missing secret and a channel that cannot exist are errors.
-    pub fn new(settings: SlackSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
+    pub fn new(settings: SlackSettings, secrets: &NotificationSecrets, clients: Clients) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.slack]: {why}"));
         let secret = |name: &str, what: &str| {
             secrets.get(name).map(str::to_owned).ok_or_else(|| wrong(format!("set {name} to the app's {what}")))
@@ -90,80 +91,57 @@ impl Slack {
                 "`channels`: expected a channel, such as \"#approvals\", or its id: `{channel}`"
             )));
         }
-        let channels = settings.channels.into_iter().map(|(channel, settings)| {
-            let SlackChannelSettings { flows, roles, kinds, severities } = settings;
-            (channel, Filter { flows, roles, kinds, severities })
-        });
         let signing_key = hmac::Key::new(hmac::HMAC_SHA256, signing_secret.as_bytes());
-        Ok(Self { api, token, signing_key, channels: channels.collect() })
+        Ok(Self { clients, api, token, signing_key, channels: settings.channels })
     }
 
     /// Posts a message to a channel or a member. The id is the same for every attempt.
-    pub async fn post(
-        &self,
-        clients: &Clients,
-        to: &str,
-        id: DeliveryId,
-        message: &SlackMessage,
-    ) -> Result<Posted, DeliveryFailure> {
+    pub async fn post(&self, to: &str, id: DeliveryId, message: &SlackMessage) -> Result<Posted, DeliveryFailure> {
         let metadata = json!({ "event_type": "countersign_review", "event_payload": { "delivery": id } });
         let body = json!({ "channel": to, "metadata": metadata, "unfurl_links": false, "unfurl_media": false });
-        let (answer, whole) = self.show(clients, "chat.postMessage", body, message).await?;
+        let (answer, whole) = self.show("chat.postMessage", body, message).await?;
         let receipt = serde_json::from_value(answer)
             .map_err(|_| DeliveryFailure::lasting("Slack did not return the address of the message"))?;
         Ok(Posted { receipt, whole })
     }
 
     /// Replaces the content of a message.
-    pub async fn update(
-        &self,
-        clients: &Clients,
-        receipt: &Receipt,
-        message: &SlackMessage,
-    ) -> Result<(), DeliveryFailure> {
+    pub async fn update(&self, receipt: &Receipt, message: &SlackMessage) -> Result<(), DeliveryFailure> {
         let Receipt { channel, ts } = receipt;
-        self.show(clients, "chat.update", json!({ "channel": channel, "ts": ts }), message).await.map(|_| ())
+        self.show("chat.update", json!({ "channel": channel, "ts": ts }), message).await.map(|_| ())
     }
 
     /// Calls a method that shows a message, and once more with only the headline and the link if Slack does not accept
     /// its content, which agents determine. Returns Slack's answer, and whether the message is whole.
     async fn show(
         &self,
-        clients: &Clients,
         method: &str,
         mut body: Value,
         message: &SlackMessage,
     ) -> Result<(Value, bool), DeliveryFailure> {
         body["text"] = message.text.as_str().into();
         body["blocks"] = message.blocks.clone();
-        let answer = self.call(clients, method, &body).await?;
+        let answer = self.call(method, &body).await?;
         let error = answer["error"].as_str().unwrap_or_default();
         if !UNACCEPTED.contains(&error) {
             return accepted(method, answer).map(|answer| (answer, true));
         }
         tracing::warn!(method, error, "Slack did not accept a message; sending only its headline and link");
         body["blocks"] = message.brief.clone();
-        let answer = self.call(clients, method, &body).await?;
+        let answer = self.call(method, &body).await?;
         accepted(method, answer).map(|answer| (answer, false))
     }
 
     /// Calls a method, and returns Slack's answer, which may be an error.
-    async fn call(&self, clients: &Clients, method: &str, body: &Value) -> Result<Value, DeliveryFailure> {
-        let url = self
-            .api
-            .join(method)
-            .map_err(|error| DeliveryFailure::lasting(format!("the address of Slack: {error}")))?;
-        let client = clients.of(&url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
-        let request = client
-            .post(url)
-            .timeout(TIMEOUT)
-            .bearer_auth(&self.token)
-            .header(CONTENT_TYPE, "application/json; charset=utf-8")
-            .body(body.to_string());
-        let answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
+    async fn call(&self, method: &str, body: &Value) -> Result<Value, DeliveryFailure> {
+        let wrong = |error| DeliveryFailure::lasting(format!("the address of Slack: {error}"));
+        let url = self.api.join(method).map_err(wrong)?;
+        let request = self.clients.of(&url)?.post(url).timeout(TIMEOUT).bearer_auth(&self.token);
+        let request = request.header(CONTENT_TYPE, "application/json; charset=utf-8").body(body.to_string());
+        let answer = request.send().await?;
         let status = answer.status();
         let after = retry_after(answer.headers());
-        let said = whole(answer, MAX_ANSWER).await.map_err(|error| DeliveryFailure::unreached(&error))?;
+        let said = whole(answer, MAX_ANSWER).await?;
         let said = said.ok_or_else(|| DeliveryFailure::passing("the answer of Slack is too large"))?;
         if !status.is_success() {
             return Err(DeliveryFailure::refused(status, after, &said));
@@ -172,30 +150,23 @@ impl Slack {
     }
 
     /// Posts a message to a channel that only one member of it sees.
-    pub async fn whisper(
-        &self,
-        clients: &Clients,
-        channel: &str,
-        user: &str,
-        message: &SlackMessage,
-    ) -> Result<(), DeliveryFailure> {
+    pub async fn whisper(&self, channel: &str, user: &str, message: &SlackMessage) -> Result<(), DeliveryFailure> {
         let body = json!({ "channel": channel, "user": user, "text": message.text, "blocks": message.blocks });
-        let answer = self.call(clients, "chat.postEphemeral", &body).await?;
+        let answer = self.call("chat.postEphemeral", &body).await?;
         accepted("chat.postEphemeral", answer).map(|_| ())
     }
 
     /// Opens a dialog for the person whose interaction has this trigger.
-    pub async fn open_dialog(&self, clients: &Clients, trigger_id: &str, view: &Value) -> Result<(), DeliveryFailure> {
-        let answer = self.call(clients, "views.open", &json!({ "trigger_id": trigger_id, "view": view })).await?;
+    pub async fn open_dialog(&self, trigger_id: &str, view: &Value) -> Result<(), DeliveryFailure> {
+        let answer = self.call("views.open", &json!({ "trigger_id": trigger_id, "view": view })).await?;
         accepted("views.open", answer).map(|_| ())
     }
 
     /// Posts a reply to a press of a button.
-    pub async fn respond(&self, clients: &Clients, url: &str, body: &Value) -> Result<(), DeliveryFailure> {
+    pub async fn respond(&self, url: &str, body: &Value) -> Result<(), DeliveryFailure> {
         let url: Url = url.parse().map_err(|_| DeliveryFailure::lasting("no address to reply to"))?;
-        let client = clients.of(&url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
-        let request = client.post(url).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
-        let answer = request.body(body.to_string()).send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
+        let request = self.clients.of(&url)?.post(url).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
+        let answer = request.body(body.to_string()).send().await?;
         if answer.status().is_success() { Ok(()) } else { Err(DeliveryFailure::refused(answer.status(), None, &[])) }
     }
 
@@ -243,7 +214,7 @@ mod tests {
             name("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"),
             name("COUNTERSIGN_SLACK_SIGNING_SECRET", "8f742231b10e8888abcd99yyyzzz85a5"),
         ]);
-        let slack = Slack::new(SlackSettings::default(), &secrets).unwrap();
+        let slack = Slack::new(SlackSettings::default(), &secrets, Clients::new(&[]).unwrap()).unwrap();
         let body = b"token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
         let signature = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
         let at = |seconds: i64| Timestamp(seconds * 1_000_000);
@@ -261,8 +232,8 @@ mod tests {
         let secrets = ["COUNTERSIGN_SLACK_TOKEN", "COUNTERSIGN_SLACK_SIGNING_SECRET"];
         let secrets = NotificationSecrets::from_env(secrets.map(|name| (name.to_owned(), "secret".to_owned())));
         let with = |channel: &str| {
-            let channels = [(channel.to_owned(), SlackChannelSettings::default())].into();
-            Slack::new(SlackSettings { channels, ..SlackSettings::default() }, &secrets)
+            let channels = [(channel.to_owned(), Filter::default())].into();
+            Slack::new(SlackSettings { channels, ..SlackSettings::default() }, &secrets, Clients::new(&[]).unwrap())
         };
         assert!(with("#money").is_ok() && with("C024BE91L").is_ok());
         let error = with("two words").err().unwrap().to_string();

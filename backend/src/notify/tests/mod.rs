@@ -12,7 +12,7 @@ use shared::notification::Notifications;
 use tokio::sync::watch;
 
 use super::feed::Feeder;
-use super::{NotificationSecrets, NotificationSettings, Notifier, NotifierHandle, NotifierOptions, Outlets};
+use super::{NotificationSecrets, NotificationSettings, Notifier, NotifierOptions, Outlets};
 use crate::clock::SharedClock;
 use crate::store::tests::support::{World, actor};
 use crate::store::{Change, ChosenNotifications, CommitError, Committed, Operation, Store};
@@ -45,7 +45,7 @@ fn options(world: &World, store: &Store, settings: &NotificationSettings) -> Not
     NotifierOptions { first_wait: Duration::from_millis(20), ..options }
 }
 
-async fn start(world: &World, settings: &NotificationSettings) -> NotifierHandle {
+async fn start(world: &World, settings: &NotificationSettings) -> Notifier {
     Notifier::run(options(world, &world.store, settings)).await.expect("it starts")
 }
 
