@@ -10,7 +10,7 @@ use crate::clock::SharedClock;
 use crate::config::{self, SettingsFile};
 use crate::flow::guardrail::GuardrailPrograms;
 use crate::handler::Programs;
-use crate::live::{Hub, HubHandle, HubOptions, Observe};
+use crate::live::{Hub, HubOptions, Observe};
 use crate::store::{self, Store};
 use crate::token_stream::Streams;
 use crate::tool::Tool;
@@ -64,7 +64,7 @@ pub struct Runner {
     /// Authenticates callers.
     pub authenticator: Authenticator,
     /// The hub, which tails the log.
-    pub hub: HubHandle,
+    pub hub: Hub,
     worker: BackgroundTask,
     recount: BackgroundTask,
     tools: Arc<dyn Tool>,

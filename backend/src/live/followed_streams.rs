@@ -3,7 +3,7 @@
 use shared::id::RunId;
 use tokio::sync::broadcast;
 
-use super::hub::HubHandle;
+use super::hub::Hub;
 use crate::token_stream::{Chunk, Following};
 
 /// A subscription to the token streams of some runs.
@@ -14,7 +14,7 @@ pub(super) struct FollowedStreams {
 }
 
 impl FollowedStreams {
-    pub fn of(hub: &HubHandle, runs: &[RunId]) -> Option<Self> {
+    pub fn of(hub: &Hub, runs: &[RunId]) -> Option<Self> {
         let streams = hub.streams();
         (!runs.is_empty()).then(|| Self { arriving: streams.subscribe(), _following: streams.follow(runs) })
     }

@@ -1,11 +1,11 @@
 //! The tail of the log: one task per process that reads commits in order and passes them on.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use shared::id::RunId;
 use shared::log::{Cursor, Entry, EntryKind};
 use shared::time::Timestamp;
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ use super::count::Counter;
 use super::outgoing::OutgoingEntry;
 use super::parsed_entry::ParsedEntry;
 use super::ring::Ring;
-use super::run_visibility::{RunVisibility, Viewers};
+use super::run_visibility::Viewers;
 use super::visibility_cache::VisibilityCache;
 use crate::clock::SharedClock;
 use crate::store::cursor::LogPlace;
@@ -68,30 +68,33 @@ impl HubOptions {
     }
 }
 
-/// The hub, which tails the log.
-pub struct Hub;
+/// The hub, which tails the log for all sessions. Cheap to clone.
+#[derive(Clone)]
+pub struct Hub(Arc<HubState>);
 
-impl Hub {
-    /// Starts to tail the log from its current end.
-    pub async fn run(options: HubOptions) -> Result<HubHandle, store::Error> {
-        let tail = Tail::at_end(options).await?;
-        let commits = tail.commits.clone();
-        let shared = Arc::clone(&tail.shared);
-        let counting = Arc::clone(&shared);
-        let count = async move { counting.counter.run(&counting.store, &counting.stopped).await };
-        tokio::spawn(shared.store.background().watch("count of reviews", &shared.stopped, count));
-        let follow = store::follow(tail, commits, shared.stopped.clone());
-        tokio::spawn(shared.store.background().watch("tail of the log", &shared.stopped, follow));
-        Ok(HubHandle(shared))
+/// What the tail of the log and the sessions share.
+pub struct HubState {
+    pub(super) ring: Ring,
+    pub(super) visibility: VisibilityCache,
+    pub(super) store: Store,
+    clock: SharedClock,
+    streams: Streams,
+    pub(super) max_replay: usize,
+    pub(super) counter: Counter,
+    /// Limits how many snapshots are read concurrently.
+    pub(super) turns: Semaphore,
+    pub(super) stopped: CancellationToken,
+}
+
+impl Deref for Hub {
+    type Target = HubState;
+    fn deref(&self) -> &HubState {
+        &self.0
     }
 }
 
-/// A handle to the hub, for sessions. Cheap to clone.
-#[derive(Clone)]
-pub struct HubHandle(Arc<HubState>);
-
 /// A listener. While there is one, all entries are read, reported to observers and prepared for sending.
-pub struct Listening(Arc<HubState>);
+pub struct Listening(Hub);
 
 impl Drop for Listening {
     fn drop(&mut self) {
@@ -99,78 +102,41 @@ impl Drop for Listening {
     }
 }
 
-struct HubState {
-    ring: Ring,
-    visibility: VisibilityCache,
-    store: Store,
-    clock: SharedClock,
-    streams: Streams,
-    max_replay: usize,
-    counter: Counter,
-    /// Limits how many snapshots are read concurrently.
-    turns: Semaphore,
-    stopped: CancellationToken,
-}
+impl Hub {
+    /// Starts to tail the log from its current end.
+    pub async fn run(options: HubOptions) -> Result<Self, store::Error> {
+        let tail = Tail::at_end(options).await?;
+        let (hub, counting, commits) = (tail.hub.clone(), tail.hub.clone(), tail.commits.clone());
+        let count = async move { counting.counter.run(&counting.store, &counting.stopped).await };
+        tokio::spawn(hub.store.background().watch("count of reviews", &hub.stopped, count));
+        let follow = store::follow(tail, commits, hub.stopped.clone());
+        tokio::spawn(hub.store.background().watch("tail of the log", &hub.stopped, follow));
+        Ok(hub)
+    }
 
-impl HubHandle {
     /// Stops the hub. Every socket is closed with 1001.
     pub fn stop(&self) {
-        self.0.stopped.cancel();
+        self.stopped.cancel();
     }
 
     /// Returns the position up to which the log has been read.
     pub fn head(&self) -> Cursor {
-        self.0.store.cursor(self.0.ring.head())
+        self.store.cursor(self.ring.head())
     }
 
     /// Returns the server's time.
     pub fn now(&self) -> Timestamp {
-        self.0.clock.now()
+        self.clock.now()
     }
 
     /// Begins to listen. Entries are kept in the ring while the returned guard is held.
     pub fn listen(&self) -> Listening {
-        self.0.ring.join();
-        Listening(Arc::clone(&self.0))
-    }
-
-    pub(super) fn ring(&self) -> &Ring {
-        &self.0.ring
-    }
-
-    pub(super) fn store(&self) -> &Store {
-        &self.0.store
+        self.ring.join();
+        Listening(self.clone())
     }
 
     pub(crate) fn streams(&self) -> &Streams {
-        &self.0.streams
-    }
-
-    pub(super) fn counter(&self) -> &Counter {
-        &self.0.counter
-    }
-
-    /// Waits for a permit to read a snapshot. It ends when it is dropped.
-    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        self.0.turns.acquire().await.ok()
-    }
-
-    pub(super) fn max_replay(&self) -> usize {
-        self.0.max_replay
-    }
-
-    pub(super) fn stopped(&self) -> &CancellationToken {
-        &self.0.stopped
-    }
-
-    /// Returns what determines who may see a run. `None` if there is no such run.
-    pub(super) async fn visibility(&self, run: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
-        self.0.visibility.of(run).await
-    }
-
-    /// Prepares a page of the log for sending.
-    pub(super) async fn publish(&self, entries: Vec<Entry>) -> Result<Vec<Arc<OutgoingEntry>>, store::Error> {
-        self.0.publish(entries.into_iter().map(ParsedEntry::new).collect()).await
+        &self.streams
     }
 }
 
@@ -180,7 +146,8 @@ impl HubState {
         self.store.place(cursor).ok_or(store::Error::Cursor)
     }
 
-    async fn publish(&self, entries: Vec<ParsedEntry>) -> Result<Vec<Arc<OutgoingEntry>>, store::Error> {
+    /// Prepares a page of the log for sending.
+    pub(super) async fn publish(&self, entries: Vec<ParsedEntry>) -> Result<Vec<Arc<OutgoingEntry>>, store::Error> {
         let mut published = Vec::with_capacity(entries.len());
         for entry in entries {
             let viewers = if_readable(self.visibility.viewers(&entry).await)?.unwrap_or(Viewers::Nobody);
@@ -204,7 +171,7 @@ fn if_readable<T>(read: Result<T, store::Error>) -> Result<Option<T>, store::Err
 
 /// The tail of the log, which fills the ring.
 pub(super) struct Tail {
-    shared: Arc<HubState>,
+    pub hub: Hub,
     observers: Vec<Arc<dyn Observe>>,
     commits: watch::Receiver<Commits>,
     /// The last read while nobody listened: when it was, and the number of commits until then that may have written
@@ -217,16 +184,16 @@ impl CommitFollower for Tail {
     const TROUBLE: &'static str = "the log could not be read";
 
     async fn advance(&mut self) -> Result<Resume, store::Error> {
-        let head = self.shared.store.cursor(self.shared.ring.head());
-        if !self.shared.ring.has_listeners() {
+        let head = self.hub.head();
+        if !self.hub.ring.has_listeners() {
             return self.skip(head).await;
         }
         self.skipped = None;
-        let Some(LogPage { entries, cursor, more }) = self.shared.store.log(&head, None, PAGE).await? else {
+        let Some(LogPage { entries, cursor, more }) = self.hub.store.log(&head, None, PAGE).await? else {
             return self.start_anew().await;
         };
         if entries.iter().any(|entry| entry.event.kind.is_review() && entry.event.kind != EntryKind::ReviewViewed) {
-            self.shared.counter.changed();
+            self.hub.counter.changed();
         }
         let mut parsed = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -234,12 +201,12 @@ impl CommitFollower for Tail {
             let entry = ParsedEntry::new(entry);
             // Learns from the whole page first: whoever may decide a run's first review may see the start of that run
             // too.
-            self.shared.visibility.learn(&entry);
+            self.hub.visibility.learn(&entry);
             parsed.push(entry);
         }
-        let published = self.shared.publish(parsed).await?;
-        self.shared.store.has_read(READER, &cursor);
-        self.shared.ring.push(published, self.shared.place(&cursor)?);
+        let published = self.hub.publish(parsed).await?;
+        self.hub.store.has_read(READER, &cursor);
+        self.hub.ring.push(published, self.hub.place(&cursor)?);
         Ok(Resume::if_more(more))
     }
 }
@@ -250,7 +217,7 @@ impl Tail {
         let commits = options.store.commits();
         let head = options.store.head().await?;
         let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
-        let shared = Arc::new(HubState {
+        let hub = Hub(Arc::new(HubState {
             ring: Ring::new(head, options.ring_entries, options.ring_bytes),
             visibility: VisibilityCache::new(options.store.clone()),
             store: options.store,
@@ -260,14 +227,8 @@ impl Tail {
             counter: Counter::new(),
             turns: Semaphore::new(SNAPSHOTS_AT_ONCE),
             stopped: CancellationToken::new(),
-        });
-        Ok(Self { shared, observers: options.observers, commits, skipped: None })
-    }
-
-    /// Returns a handle to the hub of this tail.
-    #[cfg(test)]
-    pub fn handle(&self) -> HubHandle {
-        HubHandle(Arc::clone(&self.shared))
+        }));
+        Ok(Self { hub, observers: options.observers, commits, skipped: None })
     }
 
     /// Advances while nobody listens: only entries that belong to no run are read and reported to observers. If there
@@ -279,14 +240,14 @@ impl Tail {
             return Ok(Resume::OnCommit);
         }
         let begun = Instant::now();
-        let Some(LogPage { entries, cursor, more }) = self.shared.store.log_beside_runs(&head, PAGE).await? else {
+        let Some(LogPage { entries, cursor, more }) = self.hub.store.log_beside_runs(&head, PAGE).await? else {
             return self.start_anew().await;
         };
         for entry in &entries {
             self.observers.iter().for_each(|observer| observer.entry(entry));
         }
-        self.shared.store.has_read(READER, &cursor);
-        let skipped = self.shared.ring.skip(self.shared.place(&cursor)?, || self.shared.visibility.forget());
+        self.hub.store.has_read(READER, &cursor);
+        let skipped = self.hub.ring.skip(self.hub.place(&cursor)?, || self.hub.visibility.forget());
         let more = more || !skipped;
         self.skipped = (!more).then_some((begun, commits));
         Ok(Resume::if_more(more))
@@ -294,10 +255,10 @@ impl Tail {
 
     async fn start_anew(&self) -> Result<Resume, store::Error> {
         tracing::warn!("the log is a different one than before; every socket has to subscribe again");
-        let head = self.shared.store.head().await?;
+        let head = self.hub.store.head().await?;
         self.observers.iter().for_each(|observer| observer.lost());
-        self.shared.ring.reset(self.shared.place(&head)?);
-        self.shared.counter.changed();
+        self.hub.ring.reset(self.hub.place(&head)?);
+        self.hub.counter.changed();
         Ok(Resume::OnCommit)
     }
 }

@@ -29,7 +29,7 @@ mod upgrade;
 mod visibility_cache;
 
 pub use authenticate::Authenticate;
-pub use hub::{Hub, HubHandle, HubOptions, Listening, Observe};
+pub use hub::{Hub, HubOptions, Listening, Observe};
 pub use limit::MaxSockets;
 pub use upgrade::{LiveState, upgrade};
 

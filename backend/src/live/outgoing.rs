@@ -29,7 +29,7 @@ pub(super) struct OutgoingEntry {
     /// Who may see the entry.
     viewers: Viewers,
     /// The outline of the review that the entry is about, as it was after the commit.
-    review: Option<Arc<Review>>,
+    pub review: Option<Arc<Review>>,
     /// The change of rights because of which sessions must check theirs.
     pub rights_change: Option<RightsChange>,
 }
@@ -42,11 +42,6 @@ impl OutgoingEntry {
         let (cursor, kind, run_id) = (entry.cursor.clone(), entry.event.kind, entry.event.run_id);
         let frame = text(&ServerMessage::Entry(entry));
         Self { place, cursor, kind, run_id, frame, viewers, review, rights_change }
-    }
-
-    /// Returns the outline of the review that the entry is about.
-    pub fn review(&self) -> Option<&Review> {
-        self.review.as_deref()
     }
 
     /// Whether `principal` may see the entry.

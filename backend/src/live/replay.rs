@@ -9,8 +9,9 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::hub::HubHandle;
+use super::hub::Hub;
 use super::outgoing::OutgoingEntry;
+use super::parsed_entry::ParsedEntry;
 use super::ring::RingRead;
 use crate::store;
 
@@ -55,8 +56,8 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub fn new(hub: &HubHandle) -> Self {
-        Self { place: ReplayPlace::Silent, grown: hub.ring().grown(), reading: None, replayed: 0 }
+    pub fn new(hub: &Hub) -> Self {
+        Self { place: ReplayPlace::Silent, grown: hub.ring.grown(), reading: None, replayed: 0 }
     }
 
     /// Whether the session still replays from the store.
@@ -75,12 +76,12 @@ impl Follower {
     }
 
     /// Waits for the next entries. Cancel safe.
-    pub async fn next(&mut self, hub: &HubHandle) -> Result<Replayed, store::Error> {
+    pub async fn next(&mut self, hub: &Hub) -> Result<Replayed, store::Error> {
         match &self.place {
             ReplayPlace::Silent => std::future::pending().await,
             ReplayPlace::Ring(from) => loop {
                 self.grown.mark_unchanged();
-                match hub.ring().read(*from, BATCH) {
+                match hub.ring.read(*from, BATCH) {
                     RingRead::Lagged => return Ok(Replayed::Lagged),
                     RingRead::Entries(entries) if entries.is_empty() => {
                         if self.grown.changed().await.is_err() {
@@ -93,7 +94,7 @@ impl Follower {
                     }
                 }
             },
-            ReplayPlace::Replay(_) if self.replayed > hub.max_replay() => Ok(Replayed::Unknown),
+            ReplayPlace::Replay(_) if self.replayed > hub.max_replay => Ok(Replayed::Unknown),
             ReplayPlace::Replay(after) => {
                 let begin = || AbortOnDropHandle::new(tokio::spawn(replay(hub.clone(), after.clone())));
                 let read = self.reading.get_or_insert_with(begin).await;
@@ -108,16 +109,17 @@ impl Follower {
     }
 }
 
-async fn replay(hub: HubHandle, after: Cursor) -> Result<Replayed, store::Error> {
-    let mut grown = hub.ring().grown();
+async fn replay(hub: Hub, after: Cursor) -> Result<Replayed, store::Error> {
+    let mut grown = hub.ring.grown();
     loop {
-        let Some(place) = hub.store().place(&after) else { return Ok(Replayed::Unknown) };
-        if let Some(number) = hub.ring().after(place) {
+        let Some(place) = hub.store.place(&after) else { return Ok(Replayed::Unknown) };
+        if let Some(number) = hub.ring.after(place) {
             return Ok(Replayed::Entries(Vec::new(), ReplayPlace::Ring(number)));
         }
-        let Some(page) = hub.store().log(&after, None, PAGE).await? else { return Ok(Replayed::Unknown) };
+        let Some(page) = hub.store.log(&after, None, PAGE).await? else { return Ok(Replayed::Unknown) };
         if !page.entries.is_empty() || page.more {
-            return Ok(Replayed::Entries(hub.publish(page.entries).await?, ReplayPlace::Replay(page.cursor)));
+            let entries = page.entries.into_iter().map(ParsedEntry::new).collect();
+            return Ok(Replayed::Entries(hub.publish(entries).await?, ReplayPlace::Replay(page.cursor)));
         }
         // This is the end of the log, but the tail lags behind. The position may be inside a row that the tail will
         // read together with the next ones, and only the ring knows their numbers.

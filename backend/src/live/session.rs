@@ -16,7 +16,7 @@ use super::authenticate::Authenticate;
 use super::close_reason::{CloseReason, MAX_MESSAGE, clip, too_large, unreadable};
 use super::count::{self, Counted};
 use super::followed_streams::{self, FollowedStreams};
-use super::hub::{HubHandle, Listening};
+use super::hub::{Hub, Listening};
 use super::outgoing::{OutgoingEntry, text};
 use super::replay::{Follower, ReplayPlace, Replayed};
 use super::request::{self, FrameError};
@@ -49,7 +49,7 @@ type Step = Result<(), CloseReason>;
 /// The session of a client on its WebSocket.
 pub(super) struct SocketSession<S> {
     socket: S,
-    hub: HubHandle,
+    hub: Hub,
     _listening: Listening,
     auth: Arc<dyn Authenticate>,
     actor: Actor,
@@ -74,7 +74,7 @@ where
     E: std::fmt::Display,
 {
     /// Creates the session of an authenticated client.
-    pub fn new(socket: S, hub: HubHandle, auth: Arc<dyn Authenticate>, actor: Actor) -> Self {
+    pub fn new(socket: S, hub: Hub, auth: Arc<dyn Authenticate>, actor: Actor) -> Self {
         let now = Instant::now();
         Self {
             socket,
@@ -114,7 +114,7 @@ where
             server_time: self.hub.now(),
         };
         self.say(&welcome).await?;
-        let stopped = self.hub.stopped().clone();
+        let stopped = self.hub.stopped.clone();
         let mut heartbeat = Instant::now() + HEARTBEAT;
         loop {
             let rights = self.actor.rights_until.map(|until| until.since(self.hub.now()));
@@ -189,11 +189,11 @@ where
             }
             Ok(ClientMessage::Subscribe { after, topics }) => Box::pin(self.subscribe(after, topics)).await,
             Ok(ClientMessage::Decide { r#ref, review, decision }) => {
-                let reply = Box::pin(request::decide(self.hub.store(), &self.actor, r#ref, review, decision)).await;
+                let reply = Box::pin(request::decide(&self.hub.store, &self.actor, r#ref, review, decision)).await;
                 self.answer(frame.len(), &reply).await
             }
             Ok(ClientMessage::Claim { r#ref, review }) => {
-                let reply = Box::pin(request::claim(self.hub.store(), &self.actor, r#ref, review)).await;
+                let reply = Box::pin(request::claim(&self.hub.store, &self.actor, r#ref, review)).await;
                 self.answer(frame.len(), &reply).await
             }
             Err(FrameError::Reply(reply)) => self.say(&reply).await,
@@ -210,13 +210,13 @@ where
 
     async fn subscribe(&mut self, after: Option<Cursor>, topics: Option<Vec<Topic>>) -> Step {
         self.topics = Topics::new(topics).map_err(|reason| CloseReason::Close(close_code::INVALID, reason))?;
-        self.chunks = FollowedStreams::of(&self.hub, self.topics.followed());
+        self.chunks = FollowedStreams::of(&self.hub, &self.topics.followed);
         // Before the position in the log, so that later changes of rights are entries after it.
-        if self.refresh().await? && self.topics.inbox() {
+        if self.refresh().await? && self.topics.inbox {
             self.say(&ServerMessage::Rights).await?;
         }
         // Before the count for the snapshot, so that every later change causes another count.
-        (self.counted, self.numbers) = (self.topics.inbox().then(|| self.hub.counter().follow()), None);
+        (self.counted, self.numbers) = (self.topics.inbox.then(|| self.hub.counter.follow()), None);
         match after {
             Some(after) if !self.stale => {
                 self.follower.begin(ReplayPlace::Replay(after));
@@ -228,7 +228,7 @@ where
 
     async fn snapshot(&mut self) -> Step {
         let LiveSnapshot { text, shown, tally } =
-            LiveSnapshot::read(&self.hub, &self.actor.principal, self.topics.reviews()).await?;
+            LiveSnapshot::read(&self.hub, &self.actor.principal, self.topics.reviews).await?;
         self.stale = false;
         self.shown.clear();
         for review in shown {
@@ -290,7 +290,7 @@ where
             return None;
         }
         let seen = published.is_seen_by(&self.actor.principal);
-        if let Some(review) = published.review() {
+        if let Some(review) = &published.review {
             if seen && review.is_pending() {
                 self.show(review.id);
             } else if self.shown.swap_remove(&review.id) && !seen {
@@ -325,7 +325,7 @@ where
 
     /// Tells the client to subscribe again. `rights`: because its rights have changed.
     async fn resync(&mut self, rights: bool) -> Step {
-        if rights && self.topics.inbox() {
+        if rights && self.topics.inbox {
             self.say(&ServerMessage::Rights).await?;
         }
         self.follower.begin(ReplayPlace::Silent);
@@ -348,7 +348,7 @@ where
         if !self.topics.follows(chunk.run) {
             return Ok(());
         }
-        let visibility = Box::pin(self.hub.visibility(chunk.run)).await;
+        let visibility = Box::pin(self.hub.visibility.of(chunk.run)).await;
         // A piece may be lost: the log reports the whole answer later.
         if !visibility.ok().flatten().is_some_and(|visibility| visibility.is_seen_by(&self.actor.principal)) {
             return Ok(());

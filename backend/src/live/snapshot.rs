@@ -8,7 +8,7 @@ use shared::id::ReviewId;
 use shared::protocol::ServerMessage;
 
 use super::close_reason::CloseReason;
-use super::hub::HubHandle;
+use super::hub::Hub;
 use super::outgoing::text;
 use crate::problem;
 use crate::store::{Pending, Tally};
@@ -28,10 +28,10 @@ pub(super) struct LiveSnapshot {
 
 impl LiveSnapshot {
     /// Reads a snapshot for `viewer`. `with_reviews`: it contains reviews; without them, it still has their number.
-    pub async fn read(hub: &HubHandle, viewer: &Principal, with_reviews: bool) -> Result<Self, CloseReason> {
-        let _turn = hub.turn().await;
+    pub async fn read(hub: &Hub, viewer: &Principal, with_reviews: bool) -> Result<Self, CloseReason> {
+        let _turn = hub.turns.acquire().await;
         let limit = if with_reviews { DEFAULT_LIMIT } else { 0 };
-        let Pending { tally, reviews } = hub.store().pending(viewer, limit, MAX_BYTES).await.map_err(|error| {
+        let Pending { tally, reviews } = hub.store.pending(viewer, limit, MAX_BYTES).await.map_err(|error| {
             problem::of_store(&error);
             CloseReason::Close(close_code::AGAIN, "the reviews were not read; reconnect".to_owned())
         })?;

@@ -21,7 +21,7 @@ use shared::protocol::ServerMessage;
 use tokio::time::Instant;
 
 use super::session::SocketSession;
-use super::{Authenticate, Hub, HubHandle, HubOptions};
+use super::{Authenticate, Hub, HubOptions};
 use crate::clock::{Clock as _, SystemClock};
 use crate::store::testing::Database;
 use crate::store::{Actor, Store};
@@ -102,13 +102,13 @@ impl Authenticate for Deputy {
     }
 }
 
-async fn hub(database: &Database) -> HubHandle {
+async fn hub(database: &Database) -> Hub {
     let clock = Arc::new(SystemClock);
     let store = Store::open(database.options(clock.clone())).await.expect("a store");
     Hub::run(HubOptions::new(store, clock, Streams::default())).await.expect("a hub")
 }
 
-fn session(hub: &HubHandle, line: Line) -> SocketSession<Line> {
+fn session(hub: &Hub, line: Line) -> SocketSession<Line> {
     let username = "ana".parse().expect("a name");
     let principal = Principal::new(username, ["reviewer".to_owned()].into());
     let actor = Actor::of(principal);

@@ -12,10 +12,12 @@ pub(super) const MAX_RUNS: usize = 32;
 /// The topics of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Topics {
-    reviews: bool,
+    /// Whether reviews are requested, so that snapshots contain them.
+    pub reviews: bool,
     runs: bool,
-    inbox: bool,
-    each: Vec<RunId>,
+    /// Whether the numbers of the inbox are requested.
+    pub inbox: bool,
+    pub followed: Vec<RunId>,
 }
 
 impl Topics {
@@ -28,34 +30,19 @@ impl Topics {
                 Topic::Reviews => topics.reviews = true,
                 Topic::Runs => topics.runs = true,
                 Topic::Inbox => topics.inbox = true,
-                Topic::Run(run) if !topics.each.contains(&run) => topics.each.push(run),
+                Topic::Run(run) if !topics.followed.contains(&run) => topics.followed.push(run),
                 Topic::Run(_) => {}
             }
         }
-        if topics.each.len() > MAX_RUNS {
+        if topics.followed.len() > MAX_RUNS {
             return Err(format!("at most {MAX_RUNS} runs can be followed over one socket"));
         }
         Ok(topics)
     }
 
-    /// Whether reviews are requested, so that snapshots contain them.
-    pub fn reviews(&self) -> bool {
-        self.reviews
-    }
-
-    /// Whether the numbers of the inbox are requested.
-    pub fn inbox(&self) -> bool {
-        self.inbox
-    }
-
     /// Whether this run, and so its token streams, is followed.
     pub fn follows(&self, run: RunId) -> bool {
-        self.each.contains(&run)
-    }
-
-    /// Returns the followed runs.
-    pub fn followed(&self) -> &[RunId] {
-        &self.each
+        self.followed.contains(&run)
     }
 
     /// Whether an entry belongs to one of the topics.
@@ -114,7 +101,7 @@ mod tests {
     fn whoever_names_no_topics_gets_reviews_and_runs() {
         let topics = Topics::new(None).expect("few");
         assert!(topics.has(EntryKind::RunStarted, None) && topics.has(EntryKind::ReviewRequested, None));
-        assert!(!topics.inbox());
+        assert!(!topics.inbox);
         assert!(!topics.has(EntryKind::StepStarted, Some(run(1))));
     }
 }

@@ -12,7 +12,7 @@ use shared::protocol::SUBPROTOCOL;
 
 use super::authenticate::Authenticate;
 use super::close_reason::MAX_MESSAGE;
-use super::hub::HubHandle;
+use super::hub::Hub;
 use super::limit::{MaxSockets, SocketLimits};
 use super::session::SocketSession;
 use crate::client_address::ClientAddress;
@@ -27,14 +27,14 @@ const WRITE_BUFFER: usize = 2048;
 /// The state of [`upgrade`]. Cheap to clone.
 #[derive(Clone)]
 pub struct LiveState {
-    hub: HubHandle,
+    hub: Hub,
     auth: Arc<dyn Authenticate>,
     seats: SocketLimits,
 }
 
 impl LiveState {
     /// Creates a state that admits clients by `auth`, up to `limits`.
-    pub fn new(hub: HubHandle, auth: Arc<dyn Authenticate>, limits: MaxSockets) -> Self {
+    pub fn new(hub: Hub, auth: Arc<dyn Authenticate>, limits: MaxSockets) -> Self {
         Self { hub, auth, seats: SocketLimits::new(limits) }
     }
 }

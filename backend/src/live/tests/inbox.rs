@@ -40,7 +40,7 @@ impl Heard {
     }
 }
 
-async fn world() -> (World, HubHandle) {
+async fn world() -> (World, Hub) {
     let world = World::sqlite().await;
     let options = HubOptions::new(world.store.clone(), world.clock.clone(), Streams::default());
     let hub = Hub::run(options).await.expect("a hub");

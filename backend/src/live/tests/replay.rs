@@ -12,7 +12,7 @@ use crate::store::{CommitFollower as _, Resume};
 use crate::token_stream::Chunk;
 
 /// Starts a hub with this limit of replays, over a log with entries.
-async fn hub(world: &World, max_replay: usize, streams: &Streams) -> HubHandle {
+async fn hub(world: &World, max_replay: usize, streams: &Streams) -> Hub {
     let clock = world.clock.clone();
     let options = HubOptions { max_replay, ..HubOptions::new(world.store.clone(), clock, streams.clone()) };
     Hub::run(options).await.expect("a hub")
@@ -101,7 +101,7 @@ async fn a_replay_that_is_ahead_of_the_tail_hears_nothing_twice() {
     let other = world.another().await;
     let tail = Tail::at_end(HubOptions::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
     let mut tail = tail.expect("the log can be read");
-    let (hub, _listening) = (tail.handle(), tail.handle().listen());
+    let (hub, _listening) = (tail.hub.clone(), tail.hub.listen());
     // The first run is in this server's cache; of the second, it knows only what is in the database.
     world.launch("on this server").await;
     other.commit(launch("on another server")).await.expect("a run");

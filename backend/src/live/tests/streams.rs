@@ -10,7 +10,7 @@ use crate::store::tests::support::World;
 use crate::token_stream::Chunk;
 
 /// Starts a server on the database of a world. Its store exchanges text with the others.
-async fn server(store: &Store, world: &World) -> (HubHandle, Streams) {
+async fn server(store: &Store, world: &World) -> (Hub, Streams) {
     let streams = Streams::default();
     store.relay(streams.clone());
     let options = HubOptions::new(store.clone(), world.clock.clone(), streams.clone());
@@ -33,7 +33,7 @@ async fn heard(client: &mut Client) -> ServerMessage {
 }
 
 /// Follows a run as a person with this role, until the whole text has arrived piece by piece.
-async fn follow(hub: &HubHandle, role: &str, run: RunId, whole: &str) {
+async fn follow(hub: &Hub, role: &str, run: RunId, whole: &str) {
     let (line, mut client) = line();
     let principal = Principal::new("ana".parse().expect("a name"), [role.to_owned()].into());
     let actor = Actor::of(principal);

@@ -16,7 +16,7 @@ on_both! {
 async fn only_rows_of_no_run_are_a_reason_to_read_without_listeners(world: World) {
     let tail = Tail::at_end(HubOptions::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
     let mut tail = tail.expect("the log can be read");
-    let hub = tail.handle();
+    let hub = tail.hub.clone();
     let beside_runs = || world.store.commits().borrow().beside_runs;
     loop {
         let (begun, seen) = (Instant::now(), beside_runs());
@@ -51,7 +51,7 @@ async fn a_review_that_cannot_be_read_does_not_stop_the_tail(world: World) {
         let review = world.launched_review("hello").await;
         let tail = Tail::at_end(HubOptions::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
         let mut tail = tail.expect("the log can be read");
-        let hub = tail.handle();
+        let hub = tail.hub.clone();
         let _listening = hub.listen();
         let claim = Input::Claim { review: review.id, by: person("ana"), via: Via::Human };
         world.store.commit(on_review(review.id, "ana", claim)).await.expect("it is claimed");
