@@ -10,6 +10,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, Response, StatusCode};
+use futures::TryStreamExt as _;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::Limits;
-use super::body::{Received, Sent};
+use super::body::Received;
 use super::connection_limit::ConnectionSlot;
 use super::timeout_stream::{ConnectionPhase, Stream};
 
@@ -73,7 +74,7 @@ struct RequestHandler {
 }
 
 impl RequestHandler {
-    async fn answer(self, request: Request<Incoming>) -> Result<Response<Sent>, Infallible> {
+    async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
         let Self { router, peer, place, phase } = self;
         phase.next();
         let mut request = if request.body().is_end_stream() {
@@ -87,17 +88,29 @@ impl RequestHandler {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             // The connection is now a WebSocket, which must not be closed to make room.
             place.works();
-            return Ok(response.map(Sent::whole));
+            return Ok(response);
         }
         phase.next();
         Ok(response.map(|body| {
             if body.size_hint().exact().is_some() {
                 place.waits();
-                Sent::whole(body)
-            } else {
-                place.works();
-                Sent::stream(body, place)
+                return body;
             }
+            place.works();
+            let generating = Generating(place);
+            Body::from_stream(body.into_data_stream().inspect_ok(move |_| {
+                let _ = &generating;
+            }))
         }))
+    }
+}
+
+/// A response that is generated while it is sent, for which the client waits. Once this is dropped, the server waits
+/// for the client again.
+struct Generating(Arc<ConnectionSlot>);
+
+impl Drop for Generating {
+    fn drop(&mut self) {
+        self.0.waits();
     }
 }
