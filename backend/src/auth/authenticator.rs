@@ -15,10 +15,10 @@ use shared::time::Timestamp;
 use super::oidc::Provider;
 use super::rate_limit::LoginLimits;
 use super::uses::Uses;
-use super::{LoginPolicy, Passwords, digest};
+use super::{Error, LoginPolicy, Passwords, digest};
 use crate::clock::SharedClock;
 use crate::problem::of_store;
-use crate::store::{Actor, Credential, CredentialKind, CredentialUse, Store};
+use crate::store::{Actor, Change, Credential, CredentialKind, CredentialUse, Operation, Store};
 
 /// The session cookie over http.
 pub const SESSION_COOKIE: &str = "countersign_session";
@@ -180,7 +180,7 @@ impl Authenticator {
     /// Notes the use of a session or token every few minutes, which extends a session. Sockets alone do not count.
     fn note_use(&self, credential: &Credential, digest: [u8; 32], now: Timestamp) {
         let is_session = credential.kind == CredentialKind::Session;
-        let interval = if is_session { NOTED.min(self.policy.session_idle / 10) } else { NOTED };
+        let interval = if is_session { NOTED.min(self.policy.session_idle.0 / 10) } else { NOTED };
         if credential.last_used_at.is_some_and(|since| now.since(since) < interval) {
             return;
         }
@@ -229,6 +229,12 @@ impl Authenticator {
         Ok((identity, credential))
     }
 
+    /// Commits an operation of the caller.
+    pub(super) async fn commit(&self, identity: &Identity, operation: Operation) -> Result<(), Error> {
+        self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
+        Ok(())
+    }
+
     /// Empties the cache. Called when the log reports changes of people, sessions or tokens.
     pub fn invalidate(&self) {
         let mut cache = self.cache.lock();
@@ -255,17 +261,28 @@ fn expected(headers: &HeaderMap, identity: &Identity) -> Result<(), Problem> {
 /// Returns the secret in the headers, and the kind of credential that it must be. A session cookie does not make up for
 /// an invalid `Authorization`.
 fn presented(headers: &HeaderMap) -> Option<(&str, CredentialKind)> {
-    if let Some(value) = headers.get(header::AUTHORIZATION) {
-        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-        return scheme.eq_ignore_ascii_case("bearer").then(|| (token.trim(), CredentialKind::Token));
+    if headers.contains_key(header::AUTHORIZATION) {
+        return bearer(headers).map(|token| (token, CredentialKind::Token));
     }
-    let cookies = || {
-        let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='))
-    };
-    let secure = cookies().find(|(name, _)| *name == SECURE_SESSION_COOKIE);
-    let session = secure.or_else(|| cookies().find(|(name, _)| *name == SESSION_COOKIE));
-    session.map(|(_, secret)| (secret, CredentialKind::Session))
+    session_cookie(headers).map(|secret| (secret, CredentialKind::Session))
+}
+
+/// Returns the token in `Authorization: Bearer`.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Returns the secret in the session cookie, preferably in the one for https.
+pub(crate) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    cookie(headers, SECURE_SESSION_COOKIE).or_else(|| cookie(headers, SESSION_COOKIE))
+}
+
+/// Returns the value of the first cookie with this name.
+pub(crate) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = values.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 #[cfg(test)]

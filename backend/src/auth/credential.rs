@@ -1,26 +1,14 @@
-//! A credential that is valid for some time, created from its secret.
+//! A credential that is valid for some time.
 
 use std::time::Duration;
 
 use shared::id::Username;
 use shared::time::Timestamp;
 
-use super::secret::Secret;
 use crate::store::{Credential, CredentialKind, NewCredential};
 
-/// Creates a credential from its secret. It expires `life` after `now`.
+/// Creates a credential from the SHA-256 of its secret. It expires `life` after `now`.
 pub(super) fn credential(
-    kind: CredentialKind,
-    username: Username,
-    secret: &Secret,
-    now: Timestamp,
-    life: Duration,
-) -> NewCredential {
-    with_digest(kind, username, secret.digest(), now, life)
-}
-
-/// Creates a credential from the SHA-256 of its secret.
-pub(super) fn with_digest(
     kind: CredentialKind,
     username: Username,
     digest: [u8; 32],

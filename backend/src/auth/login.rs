@@ -123,8 +123,7 @@ impl Authenticator {
 
     /// Ends the session of the caller.
     pub async fn logout(&self, identity: &Identity) -> Result<(), Error> {
-        let operation = Operation::EndSession { digest: identity.credential };
-        self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
+        self.commit(identity, Operation::EndSession { digest: identity.credential }).await?;
         self.invalidate();
         Ok(())
     }
@@ -165,7 +164,7 @@ impl Authenticator {
         let browser = (!known).then(|| Secret::new(CredentialKind::Browser, &*self.clock));
         let new_browser = browser
             .as_ref()
-            .map(|secret| credential(CredentialKind::Browser, username.clone(), secret, now, BROWSER_LIFE));
+            .map(|secret| credential(CredentialKind::Browser, username.clone(), secret.digest(), now, BROWSER_LIFE));
         let replaces = attempt.session.as_deref().map(digest);
         let wrong = if matches!(by, SignIn::Link(_)) { WRONG_LINK } else { WRONG };
         let new = NewSession { session, by, proof, replaces, browser: new_browser };
@@ -186,7 +185,7 @@ impl Authenticator {
         let now = self.clock.now();
         let secret = Secret::new(CredentialKind::Session, &*self.clock);
         let life = self.policy.session_until(now, now).since(now);
-        let mut session = credential(CredentialKind::Session, username, &secret, now, life);
+        let mut session = credential(CredentialKind::Session, username, secret.digest(), now, life);
         let stored = &mut session.credential;
         stored.id = Some(TokenId(crate::clock::Moment::of(&*self.clock).ids().uuid()));
         stored.last_used_at = Some(now);

@@ -22,6 +22,7 @@ mod uses;
 use shared::error::{Mistake, Problem};
 
 pub use authenticator::{Authenticator, Identity, SECURE_SESSION_COOKIE, SESSION_COOKIE};
+pub(crate) use authenticator::{bearer, cookie, session_cookie};
 pub(crate) use login::BROWSER_LIFE;
 pub use login::{Attempt, BROWSER_COOKIE, Login};
 pub use password::Passwords;
@@ -68,4 +69,10 @@ pub enum Error {
     /// A password could not be hashed.
     #[error("hashing a password failed: {0}")]
     Hash(String),
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
 }

@@ -50,16 +50,13 @@ impl Passwords {
 
     /// Whether the password matches `phc`. Without a hash it takes as long and returns `false`, so the duration does
     /// not reveal whether the user exists. `may` is called just before the work, when it is this call's turn.
-    pub(super) async fn verify<F>(
+    pub(super) async fn verify(
         &self,
         origin: Origin,
         password: String,
         phc: Option<String>,
-        may: F,
-    ) -> Result<bool, Error>
-    where
-        F: FnOnce() -> Result<(), Error> + Send + 'static,
-    {
+        may: impl FnOnce() -> Result<(), Error> + Send + 'static,
+    ) -> Result<bool, Error> {
         let salt = self.clock.random();
         let work = move || {
             may()?;
@@ -73,17 +70,14 @@ impl Passwords {
 
     /// Returns the PHC string of a person's new password, if they know the current one. `may` is called before anything
     /// is hashed; a weak password is refused before that.
-    pub(super) async fn replace<F>(
+    pub(super) async fn replace(
         &self,
         origin: Origin,
         NewPassword { current, new, .. }: NewPassword,
         phc: String,
         known: Vec<String>,
-        may: F,
-    ) -> Result<String, Error>
-    where
-        F: FnOnce() -> Result<(), Error> + Send + 'static,
-    {
+        may: impl FnOnce() -> Result<(), Error> + Send + 'static,
+    ) -> Result<String, Error> {
         let salt = self.clock.random();
         let work = move || {
             check(&new, &known, "/new")?;

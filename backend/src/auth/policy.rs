@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use shared::time::{Span, Timestamp};
 
 use crate::store::UserRecord;
@@ -12,21 +12,16 @@ use crate::store::UserRecord;
 #[serde(deny_unknown_fields, default)]
 pub struct LoginPolicy {
     /// How long a session lasts without being used.
-    #[serde(deserialize_with = "span")]
-    pub session_idle: Duration,
+    pub session_idle: Span,
     /// How long a session lasts at most.
-    #[serde(deserialize_with = "span")]
-    pub session_life: Duration,
+    pub session_life: Span,
     /// The maximum lifetime of a token, and the default of new ones; `None`: no limit.
-    #[serde(deserialize_with = "span_or_none")]
-    pub token_life: Option<Duration>,
+    pub token_life: Option<Span>,
     /// How long the tokens of people who sign in with the identity provider work after their last sign-in there. The
     /// server is not told who was disabled there.
-    #[serde(deserialize_with = "span")]
-    pub token_sign_in: Duration,
+    pub token_sign_in: Span,
     /// How recent a login or a confirmation must be for what lets others in: tokens, deputies, addresses.
-    #[serde(deserialize_with = "span")]
-    pub confirm_after: Duration,
+    pub confirm_after: Span,
     /// Who must have a second factor.
     pub second_factor: RequiredFor,
 }
@@ -34,11 +29,11 @@ pub struct LoginPolicy {
 impl Default for LoginPolicy {
     fn default() -> Self {
         Self {
-            session_idle: Duration::from_hours(24),
-            session_life: Duration::from_hours(14 * 24),
+            session_idle: Span(Duration::from_hours(24)),
+            session_life: Span(Duration::from_hours(14 * 24)),
             token_life: None,
-            token_sign_in: Duration::from_hours(30 * 24),
-            confirm_after: Duration::from_mins(10),
+            token_sign_in: Span(Duration::from_hours(30 * 24)),
+            confirm_after: Span(Duration::from_mins(10)),
             second_factor: RequiredFor::Nobody,
         }
     }
@@ -55,12 +50,12 @@ impl LoginPolicy {
     /// for people who do not sign in there.
     pub fn tokens_until(&self, person: &UserRecord) -> Option<Timestamp> {
         let signed_in = person.signed_in_at.unwrap_or(person.user.created_at);
-        person.account.as_ref().map(|_| signed_in.after(self.token_sign_in))
+        person.account.as_ref().map(|_| signed_in.after(self.token_sign_in.0))
     }
 
     /// Returns the end of a session that is used at `now`.
     pub fn session_until(&self, created_at: Timestamp, now: Timestamp) -> Timestamp {
-        now.after(self.session_idle).min(created_at.after(self.session_life))
+        now.after(self.session_idle.0).min(created_at.after(self.session_life.0))
     }
 }
 
@@ -88,12 +83,4 @@ impl RequiredFor {
             Self::All => true,
         }
     }
-}
-
-fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    Span::deserialize(deserializer).map(|span| span.0)
-}
-
-fn span_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-    span(deserializer).map(Some)
 }

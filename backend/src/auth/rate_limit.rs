@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use shared::id::Username;
+use strum::VariantArray as _;
 
 use super::Error;
 use crate::client_address::Network;
 use crate::rate_limit::RateLimit;
 
 /// The key by which failures are counted.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, strum::EnumDiscriminants)]
+#[strum_discriminants(name(AttemptKind), derive(Hash, strum::VariantArray))]
 pub(super) enum AttemptKey {
     /// A username, whether or not it exists, and the network of the attempt.
     Account(String, Network),
@@ -50,39 +52,34 @@ pub(super) enum LoginWay {
     Provider,
 }
 
-/// Counts attempts by key. Each kind of key has its own budget: the number of attempts at once, and the time after which
-/// one is given back.
+impl AttemptKind {
+    /// Returns the budget of this kind of key: the number of attempts at once, and the time after which one is given
+    /// back.
+    fn budget(self) -> RateLimit {
+        match self {
+            Self::Account | Self::Browser | Self::Session => RateLimit::new(10, Duration::from_secs(6)),
+            Self::Network | Self::Returns => RateLimit::new(50, Duration::from_secs(2)),
+            Self::Site => RateLimit::new(500, Duration::from_millis(200)),
+            Self::Codes => RateLimit::new(10, Duration::from_mins(1)),
+            Self::Login => RateLimit::new(30, Duration::from_secs(6)),
+            // The log keeps them: whoever guesses for a year adds 50,000 entries to an account, and hides nothing.
+            Self::Record => RateLimit::new(30, Duration::from_mins(10)),
+            Self::Strangers => RateLimit::new(300, Duration::from_secs(6)),
+        }
+    }
+}
+
+/// Counts attempts by key.
 pub(super) struct LoginLimits {
-    accounts: RateLimit,
-    browsers: RateLimit,
-    sessions: RateLimit,
-    networks: RateLimit,
-    sites: RateLimit,
-    codes: RateLimit,
-    logins: RateLimit,
-    records: RateLimit,
-    strangers: RateLimit,
-    returns: RateLimit,
+    budgets: HashMap<AttemptKind, RateLimit>,
     /// The failures of people that were not recorded since the last one that was.
     unrecorded: Mutex<HashMap<Username, u64>>,
 }
 
 impl LoginLimits {
     pub(super) fn new() -> Self {
-        Self {
-            accounts: RateLimit::new(10, Duration::from_secs(6)),
-            browsers: RateLimit::new(10, Duration::from_secs(6)),
-            sessions: RateLimit::new(10, Duration::from_secs(6)),
-            networks: RateLimit::new(50, Duration::from_secs(2)),
-            sites: RateLimit::new(500, Duration::from_millis(200)),
-            codes: RateLimit::new(10, Duration::from_mins(1)),
-            logins: RateLimit::new(30, Duration::from_secs(6)),
-            // The log keeps them: whoever guesses for a year adds 50,000 entries to an account, and hides nothing.
-            records: RateLimit::new(30, Duration::from_mins(10)),
-            strangers: RateLimit::new(300, Duration::from_secs(6)),
-            returns: RateLimit::new(50, Duration::from_secs(2)),
-            unrecorded: Mutex::default(),
-        }
+        let budgets = AttemptKind::VARIANTS.iter().map(|kind| (*kind, kind.budget())).collect();
+        Self { budgets, unrecorded: Mutex::default() }
     }
 
     /// Counts a failure of a person. If it may be recorded, returns how many before it were not.
@@ -115,18 +112,7 @@ impl LoginLimits {
     }
 
     fn of(&self, key: &AttemptKey) -> &RateLimit {
-        match key {
-            AttemptKey::Account(..) => &self.accounts,
-            AttemptKey::Browser(_) => &self.browsers,
-            AttemptKey::Session(_) => &self.sessions,
-            AttemptKey::Network(_) => &self.networks,
-            AttemptKey::Site(_) => &self.sites,
-            AttemptKey::Codes(_) => &self.codes,
-            AttemptKey::Login(..) => &self.logins,
-            AttemptKey::Record(_) => &self.records,
-            AttemptKey::Strangers => &self.strangers,
-            AttemptKey::Returns(_) => &self.returns,
-        }
+        &self.budgets[&AttemptKind::from(key)]
     }
 }
 

@@ -7,7 +7,7 @@ use totp_rs::{Builder, Totp};
 use super::rate_limit::AttemptKey;
 use super::{Authenticator, Error, Identity, digest};
 use crate::clock::Clock;
-use crate::store::{Change, FactorChange, Operation, Proof, SecondFactor, UserRecord};
+use crate::store::{FactorChange, Operation, Proof, SecondFactor, UserRecord};
 
 const ISSUER: &str = "Countersign";
 const RECOVERY_CODES: usize = 10;
@@ -31,7 +31,7 @@ impl Authenticator {
             Ok(Some(Proof::Step(step)))
         } else {
             self.limit.count(&keys, self.clock.uptime());
-            Err(WRONG)
+            Err(Error::Unauthenticated(WRONG))
         }
     }
 
@@ -69,10 +69,8 @@ impl Authenticator {
     pub async fn confirm_second_factor(&self, identity: &Identity, code: &str) -> Result<RecoveryCodes, Error> {
         let person = self.person(identity).await?;
         let Some(SecondFactor { secret, .. }) = person.second_factor.filter(|factor| !factor.confirmed) else {
-            return Err(Error::Problem(Box::new(
-                Problem::new(Code::Conflict)
-                    .detail("there is no second factor to confirm; start with POST /api/v1/me/totp"),
-            )));
+            let detail = "there is no second factor to confirm; start with POST /api/v1/me/totp";
+            return Err(Problem::new(Code::Conflict).detail(detail).into());
         };
         let keys = [AttemptKey::Codes(person.user.username.to_string())];
         self.limit.check(&keys, self.clock.uptime())?;
@@ -103,9 +101,7 @@ impl Authenticator {
 
     async fn change(&self, identity: &Identity, change: FactorChange) -> Result<(), Error> {
         let username = identity.principal.username.clone();
-        let operation = Operation::ChangeSecondFactor { username, change };
-        self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
-        Ok(())
+        self.commit(identity, Operation::ChangeSecondFactor { username, change }).await
     }
 
     pub(super) async fn person(&self, identity: &Identity) -> Result<UserRecord, Error> {
@@ -114,11 +110,10 @@ impl Authenticator {
     }
 }
 
-const WRONG: Error = Error::Unauthenticated("the code is wrong, or was used before; wait for the next one");
+const WRONG: &str = "the code is wrong, or was used before; wait for the next one";
 
 fn wrong_at_code() -> Error {
-    let why = "the code is wrong, or was used before; wait for the next one";
-    Error::Problem(Box::new(Problem::invalid("/code", why)))
+    Problem::invalid("/code", WRONG).into()
 }
 
 fn unreadable() -> Error {

@@ -3,13 +3,12 @@
 use shared::api::{NewPassword, SessionInfo};
 use shared::error::{Code, Mistake, Problem};
 use shared::id::SessionId;
-use shared::time::Span;
 
 use super::hashing_queue::Origin;
 use super::rate_limit::AttemptKey;
 use super::user_setup::known_of;
 use super::{Authenticator, Error, Identity};
-use crate::store::{Change, Operation, PasswordChange, UserRecord};
+use crate::store::{Operation, PasswordChange, UserRecord};
 
 impl Authenticator {
     /// Replaces the caller's password. All their other sessions, and their links, end, and their tokens if they say so.
@@ -20,15 +19,14 @@ impl Authenticator {
                 Some(_) => "you sign in with the identity provider, and have no password here",
                 None => "you have no password; an admin can set one",
             };
-            return Err(Error::Problem(Box::new(Problem::new(Code::Conflict).detail(detail))));
+            return Err(Problem::new(Code::Conflict).detail(detail).into());
         };
         let may = self.counted(identity)?;
         let origin = Origin::Person(person.user.username.to_string());
         let end_tokens = password.end_tokens;
         let to = self.passwords().replace(origin, password, from.clone(), known_of(&person.user), may).await?;
         let change = Box::new(PasswordChange { from, to, keep: identity.credential, end_tokens });
-        let operation = Operation::ChangePassword(change);
-        self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
+        self.commit(identity, Operation::ChangePassword(change)).await?;
         self.invalidate();
         Ok(())
     }
@@ -52,12 +50,12 @@ impl Authenticator {
             return Ok(());
         }
         // It may have been confirmed on another server a moment ago.
-        let now = self.look_up(identity.credential).await.map_err(|problem| Error::Problem(Box::new(problem)))?;
+        let now = self.look_up(identity.credential).await?;
         if self.is_recent(&now) { Ok(()) } else { Err(self.unconfirmed(&self.person(identity).await?)) }
     }
 
     fn is_recent(&self, identity: &Identity) -> bool {
-        self.clock.now().since(identity.proven_at) < self.policy.confirm_after
+        self.clock.now().since(identity.proven_at) < self.policy.confirm_after.0
     }
 
     fn unconfirmed(&self, person: &UserRecord) -> Error {
@@ -66,9 +64,9 @@ impl Authenticator {
             (None, Some(_)) => "log in again with the identity provider",
             (None, None) => "log in again, with a new link (`countersign user link`) or after setting a password",
         };
-        let within = Span(self.policy.confirm_after);
+        let within = self.policy.confirm_after;
         let detail = format!("this needs a login within the last {within}: {remedy}");
-        Error::Problem(Box::new(Problem::new(Code::ConfirmationRequired).detail(detail)))
+        Problem::new(Code::ConfirmationRequired).detail(detail).into()
     }
 
     /// Checks that the owner of the account is at work, and not just somebody with their session: by their password, or,
@@ -119,8 +117,7 @@ impl Authenticator {
         });
         let mut found = false;
         for (digest, _) in meant {
-            let operation = Operation::EndSession { digest };
-            self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
+            self.commit(identity, Operation::EndSession { digest }).await?;
             found = true;
         }
         self.invalidate();

@@ -5,11 +5,10 @@
 
 use std::time::Duration;
 
-use shared::api::User;
 use shared::id::Username;
 use shared::single_sign_on::Trouble;
 
-use super::credential::{credential, with_digest};
+use super::credential::credential;
 use super::oidc::{self, OidcError, PendingLogin, Profile, Provider, Returned};
 use super::rate_limit::{AttemptKey, LoginWay};
 use super::{Attempt, Authenticator, Secret, digest};
@@ -24,13 +23,8 @@ const LINK_LIFE: Duration = Duration::from_mins(10);
 /// A person whom the provider has signed in and who may log in.
 #[derive(Debug)]
 pub enum Entered {
-    /// The person is logged in.
-    Session {
-        /// The person who is logged in now.
-        user: User,
-        /// The session's secret, for the cookie.
-        session: Secret,
-    },
+    /// The person is logged in. This is the session's secret, for the cookie.
+    Session(Secret),
     /// The person has a second factor here. This link logs them in, together with a code.
     Link(Secret),
 }
@@ -81,7 +75,7 @@ impl Authenticator {
             found.is_some_and(|person| person.second_factor.as_ref().is_some_and(|factor| factor.confirmed));
         let (secret, session) = if asks_code {
             let secret = Secret::new(CredentialKind::Link, &*self.clock);
-            let link = credential(CredentialKind::Link, username.clone(), &secret, now, LINK_LIFE);
+            let link = credential(CredentialKind::Link, username.clone(), secret.digest(), now, LINK_LIFE);
             (secret, link)
         } else {
             self.new_session(username.clone(), &attempt)
@@ -92,16 +86,16 @@ impl Authenticator {
             email: profile.email,
             roles: profile.roles,
             add: provider.creates_people(),
-            attempt: with_digest(CredentialKind::SignIn, username, begun.digest(), now, oidc::LIFE * 2),
+            attempt: credential(CredentialKind::SignIn, username, begun.digest(), now, oidc::LIFE * 2),
         };
         // If a code is still required, the browser's current session ends only once it has been given.
         let replaces = attempt.session.as_deref().filter(|_| !asks_code).map(digest);
         let new = NewSession { session, by: SignIn::Provider(Box::new(by)), proof: None, replaces, browser: None };
         match self.store.commit(Change::by_server(Operation::StartSession(Box::new(new)))).await {
-            Ok(Committed::User { user }) => {
+            Ok(Committed::User { .. }) => {
                 self.invalidate();
                 self.limit.count(&logins, self.clock.uptime());
-                Ok(if asks_code { Entered::Link(secret) } else { Entered::Session { user: *user, session: secret } })
+                Ok(if asks_code { Entered::Link(secret) } else { Entered::Session(secret) })
             }
             // The attempt was used already, or the person has changed since they were looked up.
             Ok(_) | Err(CommitError::Unauthenticated | CommitError::NotFound) => Err(Trouble::Attempt),

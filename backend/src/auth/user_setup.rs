@@ -52,7 +52,7 @@ pub async fn bootstrap(
 /// Creates a link that logs a person in, once within a day. Returns its secret.
 pub async fn login_link(store: &Store, clock: &SharedClock, username: Username) -> Result<String, Error> {
     let secret = Secret::new(CredentialKind::Link, &**clock);
-    let link = credential(CredentialKind::Link, username, &secret, clock.now(), LINK_LIFE);
+    let link = credential(CredentialKind::Link, username, secret.digest(), clock.now(), LINK_LIFE);
     store.commit(Change::by_server(Operation::AddCredential(Box::new(link)))).await?;
     Ok(secret.expose())
 }

@@ -1,4 +1,4 @@
-//! Reads and sets the cookies of browsers.
+//! Sets the cookies of browsers, and removes those that another host has set.
 
 use std::time::Duration;
 
@@ -11,23 +11,7 @@ use crate::auth::{SECURE_SESSION_COOKIE, SESSION_COOKIE};
 /// The path of cookies that are needed only for logging in.
 pub(super) const SESSION_PATH: &str = "/api/v1/session";
 
-pub(super) struct Brought<'a>(&'a HeaderMap);
-
-impl Brought<'_> {
-    /// Returns the value of the first cookie with this name.
-    pub fn get(&self, name: &str) -> Option<String> {
-        let cookies = self.0.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs =
-            cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
-        pairs.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
-    }
-
-    /// Returns the secret in the session cookie, preferably in the one for https.
-    pub fn session(&self) -> Option<String> {
-        self.get(SECURE_SESSION_COOKIE).or_else(|| self.get(SESSION_COOKIE))
-    }
-}
-
+/// Cookies to set.
 #[derive(Default)]
 pub(super) struct Cookies(Vec<String>);
 
@@ -47,11 +31,6 @@ pub(super) fn remove_unbound(headers: &mut HeaderMap) {
 }
 
 impl Cookies {
-    /// Returns the cookies of a request.
-    pub fn of(headers: &HeaderMap) -> Brought<'_> {
-        Brought(headers)
-    }
-
     /// Creates one cookie that scripts cannot read, and that browsers do not send with writes of other sites. If
     /// `secure`, it is sent only over https.
     pub fn one(secure: bool, name: &'static str, value: String, path: &'static str, life: Duration) -> Self {

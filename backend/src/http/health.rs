@@ -14,7 +14,7 @@ use shared::error::{Code, Problem};
 use super::AppState;
 use super::api::{Api, OperationDoc};
 use super::problem::Result;
-use crate::auth::digest;
+use crate::auth::{bearer, digest};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 use crate::store::ErrorKind;
@@ -95,7 +95,5 @@ async fn is_admin(state: &AppState, headers: &HeaderMap) -> bool {
 
 /// Whether the request carries the metrics token. Compares digests, so that the timing reveals nothing about the token.
 fn has_token(state: &AppState, headers: &HeaderMap) -> bool {
-    let sent = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
-    let sent = sent.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    sent.is_some_and(|(_, token)| state.edge.metrics_token == Some(digest(token.trim())))
+    bearer(headers).is_some_and(|token| state.edge.metrics_token == Some(digest(token)))
 }

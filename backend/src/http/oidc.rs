@@ -11,8 +11,8 @@ use shared::single_sign_on::{BEGIN, Trouble, is_own_page};
 use super::AppState;
 use super::api::{Api, OperationDoc};
 use super::cookies::{Cookies, SESSION_PATH};
-use crate::auth::Entered;
 use crate::auth::oidc::{LIFE, Returned};
+use crate::auth::{Entered, cookie};
 use crate::client_address::ClientAddress;
 
 /// The cookie that holds the state of a sign-in while the browser is at the provider. [`SECURE_COOKIE`] replaces it
@@ -52,8 +52,8 @@ async fn callback(
 ) -> Response {
     let Some(provider) = state.authenticator.provider() else { return failed(Trouble::Off, None) };
     let secure = provider.is_https();
-    let cookie = Cookies::of(&headers).get(if secure { SECURE_COOKIE } else { COOKIE });
-    let begun = cookie.and_then(|cookie| provider.begun(&cookie));
+    let cookie = cookie(&headers, if secure { SECURE_COOKIE } else { COOKIE });
+    let begun = cookie.and_then(|cookie| provider.begun(cookie));
     let next = begun.as_ref().and_then(|begun| begun.next.clone());
     let get = |name: &str| one(query.as_deref(), name);
     let returned = Returned { state: get("state"), code: get("code"), error: get("error"), issuer: get("iss") };
@@ -64,9 +64,9 @@ async fn callback(
     // A response that does not belong to this attempt does not end it: the right one may still come.
     let ended = !matches!(entered, Err(Trouble::Attempt));
     let mut response = match entered {
-        Ok(Entered::Session { session, .. }) => {
+        Ok(Entered::Session(session)) => {
             let mut response = see(next.as_deref().unwrap_or("/"));
-            let life = state.authenticator.policy().session_life;
+            let life = state.authenticator.policy().session_life.0;
             Cookies::session(secure, session.expose(), life).put(&mut response);
             response
         }

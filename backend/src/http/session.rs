@@ -17,7 +17,7 @@ use super::cookies::{Cookies, SESSION_PATH as PATH};
 use super::me::user_of;
 use super::origin::came_over_https;
 use super::problem::Result;
-use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE, Login, Secret};
+use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE, Login, Secret, cookie, session_cookie};
 use crate::client_address::ClientAddress;
 
 pub(super) fn mount(api: &mut Api) {
@@ -65,7 +65,7 @@ async fn post(
         tracing::warn!(error = %error.0, "after a login, the person could not be read");
         user
     });
-    let life = state.authenticator.policy().session_life;
+    let life = state.authenticator.policy().session_life.0;
     let secure = is_https(&state, &headers);
     let mut response = axum::Json(user).into_response();
     Cookies::session(secure, session.expose(), life).put(&mut response);
@@ -100,11 +100,10 @@ async fn delete(State(state): State<AppState>, headers: HeaderMap, caller: Optio
 
 /// Returns a login attempt with what is known about the client, but without a code.
 pub(super) fn attempt(headers: &HeaderMap, client: ClientAddress) -> Attempt {
-    let cookies = Cookies::of(headers);
     Attempt {
         agent: headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).map(str::to_owned),
-        session: cookies.session(),
-        browser: cookies.get(BROWSER_COOKIE),
+        session: session_cookie(headers).map(str::to_owned),
+        browser: cookie(headers, BROWSER_COOKIE).map(str::to_owned),
         ..Attempt::from(client)
     }
 }

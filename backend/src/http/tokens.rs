@@ -67,7 +67,7 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
     if value.expires_at.is_some_and(|at| at <= moment.now) {
         return Err(Problem::invalid("/expires_at", "this time is in the past").into());
     }
-    let latest = caller.state.authenticator.policy().token_life.map(|life| moment.now.after(life));
+    let latest = caller.state.authenticator.policy().token_life.map(|life| moment.now.after(life.0));
     if let (Some(at), Some(latest)) = (value.expires_at, latest)
         && at > latest
     {

@@ -93,11 +93,6 @@ async fn fetch(issuer: &IssuerUrl, http: &HttpClient) -> Result<Configuration, S
 
 /// Formats an error with its causes: the innermost says what is wrong.
 pub(super) fn causes<E: std::error::Error>(error: &E) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(current) = cause {
-        text = format!("{text}: {current}");
-        cause = current.source();
-    }
-    text
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

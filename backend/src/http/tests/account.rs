@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
+use shared::time::Span;
 
 use super::{Client, PASSWORD, Received, Site};
 use crate::auth::{LoginPolicy, RequiredFor, code_at, demo_users, login_link};
@@ -285,7 +286,7 @@ async fn a_session_that_is_not_used_ends_and_a_token_has_a_longest_life() {
     clock.advance(Duration::from_hours(20));
     used.get("/api/v1/me").await.expect(200);
     assert_eq!(idle.get("/api/v1/me").await.code(401), "unauthenticated");
-    site.logins(LoginPolicy { token_life: Some(Duration::from_hours(24)), ..LoginPolicy::default() });
+    site.logins(LoginPolicy { token_life: Some(Span(Duration::from_hours(24))), ..LoginPolicy::default() });
     let admin = site.login("admin").await;
     let token = admin.post("/api/v1/tokens", &json!({ "name": "ci", "roles": [] })).await.expect(201);
     assert!(token["expires_at"].is_string());
