@@ -1,19 +1,17 @@
 //! Mounts routes together with their descriptions, so that `/api/openapi.json` lists exactly what is served. The inputs
-//! of a call follow from the signature of its handler ([`super::inputs`]). Its response is declared with the route, and
-//! the tests check every response against the declaration.
+//! and the response of a call follow from the signature of its handler ([`super::inputs`], [`super::outputs`]). What the
+//! signature does not say is declared with the route, and the tests check every response against the description.
 
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, SchemaGenerator};
 
 use super::AppState;
-use super::inputs::{Inputs, OperationInputs};
+use super::inputs::{Inputs, OperationInput};
+use super::outputs::{OperationOutput, SchemaOf};
 
-/// A function that returns the schema of a type, which may refer to the components of the document.
-pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
-
-/// The documentation of a call for authors of clients, in addition to the inputs of its handler.
+/// The documentation of a call for authors of clients, in addition to what the signature of its handler says.
 #[derive(Clone, Copy)]
 pub(super) struct OperationDoc {
     /// The summary, in one line.
@@ -30,6 +28,12 @@ pub(super) struct OperationDoc {
     pub answer: Option<(SchemaOf, &'static str)>,
     /// Whether the caller must be logged in.
     pub authenticated: bool,
+}
+
+impl From<&'static str> for OperationDoc {
+    fn from(summary: &'static str) -> Self {
+        Self::new(summary)
+    }
 }
 
 impl OperationDoc {
@@ -72,6 +76,12 @@ impl OperationDoc {
     pub fn open(self) -> Self {
         Self { authenticated: false, ..self }
     }
+
+    /// Adds what the type of a response says of it, unless the response is declared.
+    fn returning<O: OperationOutput>(self) -> Self {
+        let answer = self.answer.or(O::ANSWER.map(|schema_of| (schema_of, "application/json")));
+        Self { status: O::STATUS.unwrap_or(self.status), answer, ..self }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -86,6 +96,34 @@ pub(super) struct Endpoint {
     pub describe: fn(&mut Inputs<'_>),
 }
 
+/// A handler whose arguments have the types in `T`, and which is described by its signature.
+pub(super) trait DescribedHandler<T> {
+    type Output: OperationOutput;
+
+    /// Adds what the handler reads from the request to `inputs`.
+    fn describe(inputs: &mut Inputs<'_>);
+}
+
+macro_rules! handlers {
+    ($(($($name:ident)*))+) => {$(
+        impl<Function, Answer, Via, $($name),*> DescribedHandler<(Via, $($name,)*)> for Function
+        where
+            Function: FnOnce($($name),*) -> Answer,
+            Answer: Future,
+            Answer::Output: OperationOutput,
+            $($name: OperationInput,)*
+        {
+            type Output = Answer::Output;
+            fn describe(inputs: &mut Inputs<'_>) {
+                let arguments: &[fn(&mut Inputs<'_>)] = &[$($name::describe),*];
+                arguments.iter().for_each(|describe| describe(inputs));
+            }
+        }
+    )+};
+}
+
+handlers! { () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+
 /// Collects routes and their descriptions.
 pub(super) struct Api {
     /// The routes that are served.
@@ -97,13 +135,16 @@ pub(super) struct Api {
 macro_rules! methods {
     ($($name:ident = $filter:ident),+) => {$(
         #[doc = concat!("Adds a path that is called by ", stringify!($filter), ".")]
-        pub fn $name<H, T>(&mut self, path: &'static str, operation: OperationDoc, handler: H)
+        pub fn $name<H, T, O>(&mut self, path: &'static str, operation: impl Into<OperationDoc>, handler: H)
         where
-            H: Handler<T, AppState>,
-            T: OperationInputs + 'static,
+            H: Handler<T, AppState> + DescribedHandler<T, Output = O>,
+            T: 'static,
+            O: OperationOutput,
         {
+            let operation: OperationDoc = operation.into();
+            let (operation, describe) = (operation.returning::<O>(), <H as DescribedHandler<T>>::describe);
             self.router = std::mem::take(&mut self.router).route(path, on(MethodFilter::$filter, handler));
-            self.endpoints.push(Endpoint { method: stringify!($name), path, operation, describe: T::describe });
+            self.endpoints.push(Endpoint { method: stringify!($name), path, operation, describe });
         }
     )+};
 }

@@ -32,18 +32,14 @@ const AUDIT: List = List("audit");
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List audit log entries, newest first").answer::<Page<Entry>>();
-    api.get("/api/v1/audit", list, self::list);
-    let search = OperationDoc::new("Search the audit log, most relevant entries first, with marked excerpts")
-        .answer::<Found<Entry>>()
-        .without(&["cursor"]);
-    api.get("/api/v1/audit/search", search, self::search);
+    api.get("/api/v1/audit", "List audit log entries, newest first", list);
+    let search = OperationDoc::new("Search the audit log, most relevant entries first, with marked excerpts");
+    api.get("/api/v1/audit/search", search.without(&["cursor"]), self::search);
     let export = OperationDoc::new("Export the audit log as CSV or JSON lines, newest first")
         .file("text/csv")
         .query(&["format", "from", "to", "actor", "kind", "act", "run", "review", "q"]);
     api.get("/api/v1/audit/export", export, self::export);
-    let seal = OperationDoc::new("Get the newest seal of the audit log; 404 before the first").answer::<SealHead>();
-    api.get("/api/v1/audit/seal", seal, self::seal);
+    api.get("/api/v1/audit/seal", "Get the newest seal of the audit log; 404 before the first", seal);
     let verify = OperationDoc::new("Verify the sealed audit log").answer::<SealCheck>();
     api.get("/api/v1/audit/verify", verify, self::verify);
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::extract::{FromRequest as _, Path, Request, State};
-use axum::http::StatusCode;
+use axum::response::NoContent;
 use shared::decision::ProgramAnswer;
 use shared::error::{Code, Problem};
 
@@ -27,12 +27,11 @@ pub(super) fn limit() -> RateLimit {
 }
 
 pub(super) fn mount(api: &mut Api) {
-    let answer =
-        OperationDoc::new("Send the later answer to the decision request of a webhook handler").open().status(204);
+    let answer = OperationDoc::new("Send the later answer to the decision request of a webhook handler").open();
     api.post("/api/v1/callbacks/{secret}", answer.body::<ProgramAnswer>("application/json"), self::answer);
 }
 
-async fn answer(State(state): State<AppState>, Path(secret): Path<String>, request: Request) -> Result<StatusCode> {
+async fn answer(State(state): State<AppState>, Path(secret): Path<String>, request: Request) -> Result<NoContent> {
     // The secret is checked before the body is read, so that nothing is parsed for strangers.
     let key = state.outside.callbacks.as_ref();
     let callback = key.and_then(|key| key.open(&secret)).ok_or_else(|| Problem::new(Code::NotFound))?;
@@ -45,7 +44,7 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
     match state.store.commit(change).await {
         Ok(_) => {
             tracing::info!(review = %callback.review, "a webhook decided a review with a callback");
-            Ok(StatusCode::NO_CONTENT)
+            Ok(NoContent)
         }
         Err(error) => Err(refused(error).into()),
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::response::NoContent;
 use serde::Deserialize;
 use shared::access::{Act, Principal, REVIEWER, access, may_be_handed};
 use shared::api::{Page, User};
@@ -12,8 +12,9 @@ use shared::deputy::{Deputyship, NewDeputy};
 use shared::error::{Code, Problem};
 use shared::id::{DeputyId, ReviewId};
 
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::body::{self, Id, Params};
+use super::outputs::Created;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{Caller, Write};
@@ -25,15 +26,10 @@ use crate::store::{self, Committed};
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List your deputies, and the people you stand in for (for admins: all)")
-        .answer::<Page<Deputyship>>();
-    api.get("/api/v1/deputies", list, self::list);
-    let create = OperationDoc::new("Name a deputy for a person who is away").answer::<Deputyship>().status(201);
-    api.post("/api/v1/deputies", create, self::create);
-    api.delete("/api/v1/deputies/{id}", OperationDoc::new("Remove a deputy").status(204), remove);
-    let reviewers =
-        OperationDoc::new("List reviewers by name, or those to whom a review can be delegated").answer::<Page<User>>();
-    api.get("/api/v1/reviewers", reviewers, self::reviewers);
+    api.get("/api/v1/deputies", "List your deputies, and the people you stand in for (for admins: all)", list);
+    api.post("/api/v1/deputies", "Name a deputy for a person who is away", create);
+    api.delete("/api/v1/deputies/{id}", "Remove a deputy", remove);
+    api.get("/api/v1/reviewers", "List reviewers by name, or those to whom a review can be delegated", reviewers);
 }
 
 /// Lists the deputyships; admins see all.
@@ -43,10 +39,7 @@ async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Pag
     Ok(Json(List("deputies").newest(items, paging, |span| (span.created_at, span.id))?))
 }
 
-async fn create(
-    write: Write,
-    body::Json { value, digest }: body::Json<NewDeputy>,
-) -> Result<(StatusCode, Json<Deputyship>)> {
+async fn create(write: Write, body::Json { value, digest }: body::Json<NewDeputy>) -> Result<Created<Deputyship>> {
     let caller = &write.caller;
     let moment = Moment::of(&*caller.state.clock);
     let person = value.person.unwrap_or_else(|| caller.principal().username.clone());
@@ -75,13 +68,13 @@ async fn create(
         return Err(unexpected());
     };
     caller.state.authenticator.invalidate();
-    Ok((StatusCode::CREATED, Json(*deputyship)))
+    Ok(Created(*deputyship))
 }
 
-async fn remove(write: Write, Id(id): Id<DeputyId>) -> Result<StatusCode> {
+async fn remove(write: Write, Id(id): Id<DeputyId>) -> Result<NoContent> {
     write.commit_without_body(store::Operation::RemoveDeputy(id)).await?;
     write.caller.state.authenticator.invalidate();
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 /// The review for which names are requested.

@@ -1,16 +1,16 @@
 //! `/api/v1/feedback` lists and retracts feedback on agents, and `/api/v1/runs/{id}/feedback` gives it.
 
 use axum::Json;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::NoContent;
 use shared::access::Involvement;
 use shared::api::Page;
 use shared::error::{Code, Problem};
 use shared::feedback::{Feedback, FeedbackQuery, NewFeedback};
 use shared::id::{FeedbackId, RunId};
 
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::body::{self, Id, Params, limit};
+use super::outputs::Created;
 use super::pagination::List;
 use super::problem::{Result, unexpected};
 use super::{Caller, Write};
@@ -19,12 +19,9 @@ use crate::store::{self, Committed};
 const FEEDBACK: List = List("feedback");
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List feedback on agents, newest first").answer::<Page<Feedback>>();
-    api.get("/api/v1/feedback", list, self::list);
-    let give = OperationDoc::new("Give feedback on an agent of a run").answer::<Feedback>().status(201);
-    api.post("/api/v1/runs/{id}/feedback", give, self::give);
-    let retract = OperationDoc::new("Retract feedback; agents are not told it any more").status(204);
-    api.delete("/api/v1/feedback/{id}", retract, self::retract);
+    api.get("/api/v1/feedback", "List feedback on agents, newest first", list);
+    api.post("/api/v1/runs/{id}/feedback", "Give feedback on an agent of a run", give);
+    api.delete("/api/v1/feedback/{id}", "Retract feedback; agents are not told it any more", retract);
 }
 
 async fn list(caller: Caller, Params(mut query): Params<FeedbackQuery>) -> Result<Json<Page<Feedback>>> {
@@ -37,7 +34,7 @@ async fn give(
     write: Write,
     Id(run): Id<RunId>,
     body::Json { value, digest }: body::Json<NewFeedback>,
-) -> Result<Response> {
+) -> Result<Created<Feedback>> {
     let caller = &write.caller;
     let not_found = || Problem::new(Code::NotFound);
     let summary = caller.state.store.find_run(run).await?.ok_or_else(not_found)?.summary();
@@ -49,10 +46,10 @@ async fn give(
     let Committed::Feedback { feedback } = write.commit(digest, give).await? else {
         return Err(unexpected());
     };
-    Ok((StatusCode::CREATED, Json(feedback)).into_response())
+    Ok(Created(*feedback))
 }
 
-async fn retract(write: Write, Id(id): Id<FeedbackId>) -> Result<StatusCode> {
+async fn retract(write: Write, Id(id): Id<FeedbackId>) -> Result<NoContent> {
     write.commit_without_body(store::Operation::RetractFeedback(id)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

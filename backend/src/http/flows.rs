@@ -23,22 +23,12 @@ use crate::store::{self, Committed, NewFlow};
 const FLOWS: List = List("flows");
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List the newest version of each flow").answer::<Page<FlowVersion>>();
-    api.get("/api/v1/flows", list, self::list);
-    api.post(
-        "/api/v1/flows/validate",
-        OperationDoc::new("Check a flow file without saving it").answer::<Validation>(),
-        validate,
-    );
-    api.get(
-        "/api/v1/flows/schema",
-        OperationDoc::new("Get the JSON Schema of flow files, for editors").answer::<JsonMap>(),
-        schema,
-    );
-    let get = OperationDoc::new("Get a version of a flow; by default, the newest").answer::<FlowVersion>();
-    api.get("/api/v1/flows/{id}", get, self::get);
-    let put = OperationDoc::new("Save a flow as a new version, unless its content is the same").answer::<FlowVersion>();
-    api.put("/api/v1/flows/{id}", put, self::put);
+    api.get("/api/v1/flows", "List the newest version of each flow", list);
+    api.post("/api/v1/flows/validate", "Check a flow file without saving it", validate);
+    let schema = OperationDoc::new("Get the JSON Schema of flow files, for editors").answer::<JsonMap>();
+    api.get("/api/v1/flows/schema", schema, self::schema);
+    api.get("/api/v1/flows/{id}", "Get a version of a flow; by default, the newest", get);
+    api.put("/api/v1/flows/{id}", "Save a flow as a new version, unless its content is the same", put);
 }
 
 async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<FlowVersion>>> {

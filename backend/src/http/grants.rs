@@ -1,13 +1,13 @@
 //! `/api/v1/grants`: remembered approvals of later calls.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::response::NoContent;
 use shared::access::{ADMIN, Act, access};
 use shared::api::Page;
 use shared::grant::Grant;
 use shared::id::GrantId;
 
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::body::{Id, Params};
 use super::pagination::{List, Paging};
 use super::problem::Result;
@@ -15,10 +15,8 @@ use super::{Caller, Write};
 use crate::store;
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List your active remembered approvals; for admins, all").answer::<Page<Grant>>();
-    api.get("/api/v1/grants", list, self::list);
-    let revoke = OperationDoc::new("Revoke a remembered approval; later calls need approval again").status(204);
-    api.delete("/api/v1/grants/{id}", revoke, self::revoke);
+    api.get("/api/v1/grants", "List your active remembered approvals; for admins, all", list);
+    api.delete("/api/v1/grants/{id}", "Revoke a remembered approval; later calls need approval again", revoke);
 }
 
 async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<Grant>>> {
@@ -28,7 +26,7 @@ async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Pag
     Ok(Json(List("grants").newest(items, paging, |grant| (grant.given_at, grant.id))?))
 }
 
-async fn revoke(write: Write, Id(id): Id<GrantId>) -> Result<StatusCode> {
+async fn revoke(write: Write, Id(id): Id<GrantId>) -> Result<NoContent> {
     write.commit_without_body(store::Operation::RevokeGrant(id)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

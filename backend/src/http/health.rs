@@ -23,12 +23,8 @@ use crate::store::ErrorKind;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn mount(api: &mut Api) {
-    api.get("/healthz", OperationDoc::new("Check liveness").answer::<Status>().open(), healthz);
-    api.get(
-        "/readyz",
-        OperationDoc::new("Check readiness: whether the database can be written").answer::<Status>().open(),
-        readyz,
-    );
+    api.get("/healthz", OperationDoc::new("Check liveness").open(), healthz);
+    api.get("/readyz", OperationDoc::new("Check readiness: whether the database can be written").open(), readyz);
     api.get("/metrics", OperationDoc::new("Get metrics in the Prometheus format").file("text/plain").open(), metrics);
 }
 

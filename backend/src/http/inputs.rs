@@ -37,28 +37,6 @@ pub(super) trait OperationInput {
     fn describe(_inputs: &mut Inputs<'_>) {}
 }
 
-/// All extractors of a handler, as the tuple of its argument types.
-pub(super) trait OperationInputs {
-    /// Adds what the extractors read from the request to `inputs`.
-    fn describe(inputs: &mut Inputs<'_>);
-}
-
-impl OperationInputs for ((),) {
-    fn describe(_: &mut Inputs<'_>) {}
-}
-
-macro_rules! tuples {
-    ($(($($name:ident)+))+) => {$(
-        impl<Via, $($name: OperationInput),+> OperationInputs for (Via, $($name,)+) {
-            fn describe(inputs: &mut Inputs<'_>) {
-                $($name::describe(inputs);)+
-            }
-        }
-    )+};
-}
-
-tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
-
 impl OperationInput for State<AppState> {}
 impl OperationInput for Caller {}
 impl OperationInput for Known {}

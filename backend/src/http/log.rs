@@ -10,7 +10,7 @@ use shared::id::{ReviewId, RunId, Username};
 use shared::log::{Audience, Cursor, Entry};
 
 use super::Caller;
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::body::{Params, limit};
 use super::problem::Result;
 use crate::store::Store;
@@ -19,8 +19,7 @@ use crate::store::Store;
 const END: &str = "end";
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List log entries in commit order").answer::<Page<Entry>>();
-    api.get("/api/v1/log", list, get);
+    api.get("/api/v1/log", "List log entries in commit order", get);
 }
 
 async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Page<Entry>>> {

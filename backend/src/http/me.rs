@@ -8,13 +8,13 @@ use shared::api::User;
 use shared::error::{Code, Problem};
 
 use super::AppState;
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::caller::Known;
 use super::problem::Result;
 use crate::auth::Identity;
 
 pub(super) fn mount(api: &mut Api) {
-    api.get("/api/v1/me", OperationDoc::new("Get the caller, with their roles").answer::<User>(), get);
+    api.get("/api/v1/me", "Get the caller, with their roles", get);
 }
 
 async fn get(State(state): State<AppState>, Known(identity): Known) -> Result<Json<User>> {

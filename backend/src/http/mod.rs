@@ -30,6 +30,7 @@ mod notifications;
 mod oidc;
 mod openapi;
 mod origin;
+mod outputs;
 mod pagination;
 pub mod problem;
 mod reads;

@@ -1,7 +1,7 @@
 //! `/api/v1/notifications`: people's notification settings, and failed deliveries.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::response::NoContent;
 use serde::Deserialize;
 use shared::access::Act;
 use shared::api::Page;
@@ -9,7 +9,7 @@ use shared::error::{Code, Mistake, Problem, pointer};
 use shared::id::{DeliveryId, Username};
 use shared::notification::{Delivery, DeliveryQuery, Notifications, TestNotification};
 
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::body::{self, Id, Params, limit};
 use super::pagination::List;
 use super::problem::Result;
@@ -24,21 +24,14 @@ pub(super) const NO_SLACK_USER_ID: &str = "must be the member ID from the profil
 const DELIVERIES: List = List("deliveries");
 
 pub(super) fn mount(api: &mut Api) {
-    let one =
-        OperationDoc::new("Get your notification settings; admins may get those of others").answer::<Notifications>();
-    api.get("/api/v1/notifications", one, get);
-    let choose = OperationDoc::new(
-        "Set your notifications, or return to the server's rules by leaving out `rules`; admins may set those of others",
-    )
-    .answer::<Notifications>();
-    api.put("/api/v1/notifications", choose, put);
-    let test = OperationDoc::new("Send yourself a test message").status(204);
-    api.post("/api/v1/notifications/test", test, self::test);
-    let list = OperationDoc::new("List deliveries, newest first; by default, those that were given up")
-        .answer::<Page<Delivery>>();
-    api.get("/api/v1/notifications/deliveries", list, deliveries);
-    let retry = OperationDoc::new("Retry a failed delivery").status(204);
-    api.post("/api/v1/notifications/deliveries/{id}/retry", retry, self::retry);
+    api.get("/api/v1/notifications", "Get your notification settings; admins may get those of others", get);
+    let about = "Set your notifications, or return to the server's rules by leaving out `rules`; admins may set those \
+        of others";
+    api.put("/api/v1/notifications", about, put);
+    api.post("/api/v1/notifications/test", "Send yourself a test message", test);
+    let about = "List deliveries, newest first; by default, those that were given up";
+    api.get("/api/v1/notifications/deliveries", about, deliveries);
+    api.post("/api/v1/notifications/deliveries/{id}/retry", "Retry a failed delivery", retry);
 }
 
 /// The person whose settings are meant; default: the caller.
@@ -89,7 +82,7 @@ async fn put(
     Ok(Json(with_defaults(&write.caller.state, Some(notifications))))
 }
 
-async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotification>) -> Result<StatusCode> {
+async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotification>) -> Result<NoContent> {
     let name = &caller.principal().username;
     caller.may(Act::ManageNotifications(name))?;
     let person = caller.state.store.user(name).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
@@ -101,7 +94,7 @@ async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotificat
         Err(untested) => Err(untested),
     };
     match sent {
-        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Ok(()) => Ok(NoContent),
         Err(Untested::TooSoon(seconds)) => {
             let problem = Problem { retry_after: Some(seconds), ..Problem::new(Code::TooManyRequests) };
             Err(problem.detail("a test was sent a moment ago").into())
@@ -151,11 +144,11 @@ async fn deliveries(caller: Caller, Params(mut query): Params<DeliveryQuery>) ->
 }
 
 /// Needs no idempotency key: a message that is already waiting cannot be retried.
-async fn retry(caller: Caller, Id(id): Id<DeliveryId>) -> Result<StatusCode> {
+async fn retry(caller: Caller, Id(id): Id<DeliveryId>) -> Result<NoContent> {
     caller.may(Act::ManageDeliveries)?;
     if !caller.state.store.retry_delivery(id).await? {
         return Err(Problem::new(Code::NotFound).detail("there is no given-up message with this id").into());
     }
     tracing::info!(%id, by = %caller.principal().username, "a notification will be retried");
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

@@ -50,19 +50,12 @@ struct RunReviews {
 }
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List or search runs, newest first").answer::<Page<RunSummary>>();
-    api.get("/api/v1/runs", list, self::list);
+    api.get("/api/v1/runs", "List or search runs, newest first", list);
     api.post("/api/v1/runs", OperationDoc::new("Start a run").answer::<Run>().status(201), launch);
-    let get = OperationDoc::new("Get a run; `wait`, of at most 60s, waits until it ends or stops for people");
-    api.get(RUN, get.answer::<Run>(), self::get);
-    api.get(
-        "/api/v1/runs/{id}/report",
-        OperationDoc::new("Get the report of a run: what each visit of each node did").answer::<Report>(),
-        report,
-    );
-    let reviews = OperationDoc::new("List the reviews of a run, pending and past").answer::<Page<Review>>();
-    api.get("/api/v1/runs/{id}/reviews", reviews, self::reviews);
-    api.post("/api/v1/runs/{id}/cancel", OperationDoc::new("Cancel a run").answer::<Run>(), cancel);
+    api.get(RUN, "Get a run; `wait`, of at most 60s, waits until it ends or stops for people", get);
+    api.get("/api/v1/runs/{id}/report", "Get the report of a run: what each visit of each node did", report);
+    api.get("/api/v1/runs/{id}/reviews", "List the reviews of a run, pending and past", reviews);
+    api.post("/api/v1/runs/{id}/cancel", "Cancel a run", cancel);
 }
 
 async fn list(caller: Caller, Params(mut query): Params<RunQuery>) -> Result<Json<Page<RunSummary>>> {

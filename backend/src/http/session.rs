@@ -23,13 +23,9 @@ use crate::client_address::ClientAddress;
 pub(super) fn mount(api: &mut Api) {
     let login = OperationDoc::new("Log in with a password or the secret of a login link").answer::<User>().open();
     api.post(PATH, login, post);
-    api.get(
-        PATH,
-        OperationDoc::new("List the login methods besides passwords and links").answer::<LoginWays>().open(),
-        login_methods,
-    );
+    api.get(PATH, OperationDoc::new("List the login methods besides passwords and links").open(), login_methods);
     api.delete(PATH, OperationDoc::new("Log out").status(204).open(), delete);
-    let link = OperationDoc::new("Get the user of a login link, without using it up").answer::<User>().open();
+    let link = OperationDoc::new("Get the user of a login link, without using it up").open();
     api.post("/api/v1/session/link", link, self::link);
 }
 

@@ -9,7 +9,7 @@ use shared::statistics::{DEFAULT_DAYS, GroupBy, MAX_DAYS, MAX_TIMES, Statistics,
 use shared::time::Timestamp;
 
 use super::Caller;
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::body::Params;
 use super::problem::Result;
 use crate::store::TooMuch;
@@ -20,8 +20,7 @@ const MAX_NAME: usize = 200;
 const DAY: i64 = 24 * 3_600_000_000;
 
 pub(super) fn mount(api: &mut Api) {
-    let statistics = OperationDoc::new("Count reviews by outcome").answer::<Statistics>();
-    api.get("/api/v1/statistics", statistics, get);
+    api.get("/api/v1/statistics", "Count reviews by outcome", get);
 }
 
 async fn get(caller: Caller, Params(query): Params<StatisticsQuery>) -> Result<Json<Statistics>> {

@@ -1,15 +1,16 @@
 //! `/api/v1/tokens`: tokens for programs, the caller's own; for admins, also those of others.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::response::NoContent;
 use serde::Deserialize;
 use shared::access::Act;
 use shared::api::{NewToken, Page, Token};
 use shared::error::{Code, Problem, pointer};
 use shared::id::{TokenId, Username};
 
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::body::{self, Id, Params};
+use super::outputs::Created;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{Caller, Write};
@@ -18,16 +19,9 @@ use crate::clock::Moment;
 use crate::store::{self, Committed, Credential, CredentialKind, NewCredential};
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List your tokens; admins may list those of others").answer::<Page<Token>>();
-    api.get("/api/v1/tokens", list, self::list);
-    let create =
-        OperationDoc::new("Create a token, soon after a login; its secret is shown once").answer::<Token>().status(201);
-    api.post("/api/v1/tokens", create, self::create);
-    api.delete(
-        "/api/v1/tokens/{id}",
-        OperationDoc::new("Revoke a token; admins may revoke those of others").status(204),
-        revoke,
-    );
+    api.get("/api/v1/tokens", "List your tokens; admins may list those of others", list);
+    api.post("/api/v1/tokens", "Create a token, soon after a login; its secret is shown once", create);
+    api.delete("/api/v1/tokens/{id}", "Revoke a token; admins may revoke those of others", revoke);
 }
 
 /// The person whose tokens are listed; default: the caller.
@@ -50,7 +44,7 @@ async fn list(caller: Caller, Params(query): Params<TokenQuery>) -> Result<Json<
     Ok(Json(List("tokens").newest(items, paging, |token| (token.created_at, token.id))?))
 }
 
-async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>) -> Result<(StatusCode, Json<Token>)> {
+async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>) -> Result<Created<Token>> {
     let caller = &write.caller;
     caller.may(Act::CreateToken(&caller.principal().username))?;
     caller.confirmed().await?;
@@ -96,14 +90,14 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
         let detail = format!("this request already created token {}; its secret was shown then", token.id);
         return Err(Problem::new(Code::Conflict).detail(detail).into());
     }
-    Ok((StatusCode::CREATED, Json(Token { secret: Some(secret.expose()), ..*token })))
+    Ok(Created(Token { secret: Some(secret.expose()), ..*token }))
 }
 
 /// Revokes a token; admins may revoke anyone's.
-async fn revoke(write: Write, Id(id): Id<TokenId>) -> Result<StatusCode> {
+async fn revoke(write: Write, Id(id): Id<TokenId>) -> Result<NoContent> {
     let caller = &write.caller;
     caller.may(Act::ManageTokens(&caller.principal().username))?;
     write.commit_without_body(store::Operation::RevokeToken(id)).await?;
     caller.state.authenticator.invalidate();
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

@@ -1,16 +1,17 @@
 //! `/api/v1/users`: the users, for admins.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::response::NoContent;
 use shared::access::Act;
 use shared::api::{Erasure, NewUser, Page, User, UserPatch};
 use shared::error::{Code, Problem};
 use shared::id::Username;
 
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::body::{self, Id, Params};
 use super::idempotency::RequestKey;
 use super::notifications::NO_SLACK_USER_ID;
+use super::outputs::Created;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{Caller, Write};
@@ -19,14 +20,13 @@ use crate::notify::is_slack_user_id;
 use crate::store::{self, Committed, FactorChange, UserChange};
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List people, by name").answer::<Page<User>>();
-    api.get("/api/v1/users", list, self::list);
-    api.post("/api/v1/users", OperationDoc::new("Add a person").answer::<User>().status(201), create);
-    api.patch("/api/v1/users/{username}", OperationDoc::new("Change a person").answer::<User>(), update);
-    let reset = OperationDoc::new("Remove a person's second factor, for example if their device is lost").status(204);
-    api.delete("/api/v1/users/{username}/totp", reset, reset_totp);
-    let erase = OperationDoc::new("Erase the personal data of a person who may no longer log in").answer::<Erasure>();
-    api.delete("/api/v1/users/{username}/personal-data", erase, self::erase);
+    api.get("/api/v1/users", "List people, by name", list);
+    api.post("/api/v1/users", "Add a person", create);
+    api.patch("/api/v1/users/{username}", "Change a person", update);
+    let about = "Remove a person's second factor, for example if their device is lost";
+    api.delete("/api/v1/users/{username}/totp", about, reset_totp);
+    let about = "Erase the personal data of a person who may no longer log in";
+    api.delete("/api/v1/users/{username}/personal-data", about, erase);
 }
 
 async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<User>>> {
@@ -40,20 +40,20 @@ async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Pag
 }
 
 /// Takes no idempotency key: a digest of the body would be one of the password.
-async fn create(caller: Caller, body::Json { value, .. }: body::Json<NewUser>) -> Result<(StatusCode, Json<User>)> {
+async fn create(caller: Caller, body::Json { value, .. }: body::Json<NewUser>) -> Result<Created<User>> {
     caller.may(Act::GiveRoles(&value.roles))?;
     let passwords = caller.state.authenticator.passwords();
     let user =
         add_user(&caller.state.store, &caller.state.clock, passwords, Some(caller.identity.actor()), value).await?;
-    Ok((StatusCode::CREATED, Json(user)))
+    Ok(Created(user))
 }
 
-async fn reset_totp(write: Write, Id(username): Id<Username>) -> Result<StatusCode> {
+async fn reset_totp(write: Write, Id(username): Id<Username>) -> Result<NoContent> {
     write.caller.may(Act::ResetAccess(&username))?;
     let remove = store::Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
     write.commit_without_body(remove).await?;
     write.caller.state.authenticator.invalidate();
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 /// Takes no idempotency key: it would keep the name, and doing it again changes nothing.

@@ -6,7 +6,7 @@ use axum::Json;
 use shared::error::{Code, Mistake, Problem, pointer};
 use shared::view::{MAX_VIEW_NAME, MAX_VIEWS, View, Views};
 
-use super::api::{Api, OperationDoc};
+use super::api::Api;
 use super::body;
 use super::problem::Result;
 use super::reviews::wrong_filter;
@@ -14,10 +14,8 @@ use super::{Caller, Write};
 use crate::store;
 
 pub(super) fn mount(api: &mut Api) {
-    let get = OperationDoc::new("Get your saved views of the inbox").answer::<Views>();
-    api.get("/api/v1/me/views", get, self::get);
-    let put = OperationDoc::new("Replace your saved views of the inbox").answer::<Views>();
-    api.put("/api/v1/me/views", put, self::put);
+    api.get("/api/v1/me/views", "Get your saved views of the inbox", get);
+    api.put("/api/v1/me/views", "Replace your saved views of the inbox", put);
 }
 
 async fn get(caller: Caller) -> Result<Json<Views>> {

@@ -23,21 +23,12 @@ const MAX_NAME: usize = 200;
 const MAX_SEARCH: usize = 500;
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List reviews, newest or most urgent first, or those that a person decided")
-        .answer::<Page<Review>>();
-    api.get("/api/v1/reviews", list, self::list);
-    let search = OperationDoc::new("Search reviews, most relevant first, with marked excerpts")
-        .answer::<Found<Review>>()
-        .without(&["order", "cursor"]);
-    api.get("/api/v1/reviews/search", search, self::search);
-    let facets = OperationDoc::new("Count pending reviews, in total and by facet").answer::<Facets>().without(&[
-        "run",
-        "requested_by",
-        "decided_by",
-        "order",
-        "limit",
-        "cursor",
-    ]);
+    let about = "List reviews, newest or most urgent first, or those that a person decided";
+    api.get("/api/v1/reviews", about, list);
+    let search = OperationDoc::new("Search reviews, most relevant first, with marked excerpts");
+    api.get("/api/v1/reviews/search", search.without(&["order", "cursor"]), self::search);
+    let facets = OperationDoc::new("Count pending reviews, in total and by facet");
+    let facets = facets.without(&["run", "requested_by", "decided_by", "order", "limit", "cursor"]);
     api.get("/api/v1/reviews/facets", facets, self::facets);
 }
 

@@ -18,7 +18,7 @@ use shared::deputy::Delegate;
 use shared::error::Problem;
 use shared::id::ReviewId;
 use shared::reassignment::Reassign;
-use shared::review::{Checked, Review};
+use shared::review::Review;
 use shared::time::Span;
 
 use super::api::{Api, OperationDoc};
@@ -64,22 +64,15 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews", ask, ask::ask);
     let about =
         "Get a review; `wait`, of at most 60s, waits until it is over, with `comments_after` also for a comment";
-    let get = OperationDoc::new(about).answer::<Review>();
-    api.get(REVIEW, get, self::get);
-    let decide = OperationDoc::new("Decide a review").answer::<Decided>();
-    api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
-    let check = OperationDoc::new("Check a decision against guardrails without making it").answer::<Checked>();
-    api.post("/api/v1/reviews/{id}/check", check, check::check);
-    api.post("/api/v1/reviews/{id}/claim", OperationDoc::new("Claim a review").answer::<Decided>(), claim);
-    api.post("/api/v1/reviews/{id}/release", OperationDoc::new("Release a claim").answer::<Decided>(), release);
-    let delegate = OperationDoc::new("Delegate a review to someone else").answer::<Decided>();
-    api.post("/api/v1/reviews/{id}/delegate", delegate, self::delegate);
-    let reassign = OperationDoc::new("Reassign a review to another person or role").answer::<Decided>();
-    api.post("/api/v1/reviews/{id}/reassign", reassign, self::reassign);
-    let comment = OperationDoc::new("Comment on a review").answer::<Decided>();
-    api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
-    let withdraw = OperationDoc::new("Withdraw a review; it counts as rejected").answer::<Decided>();
-    api.post("/api/v1/reviews/{id}/withdraw", withdraw, self::withdraw);
+    api.get(REVIEW, about, get);
+    api.post("/api/v1/reviews/{id}/decisions", "Decide a review", decide);
+    api.post("/api/v1/reviews/{id}/check", "Check a decision against guardrails without making it", check::check);
+    api.post("/api/v1/reviews/{id}/claim", "Claim a review", claim);
+    api.post("/api/v1/reviews/{id}/release", "Release a claim", release);
+    api.post("/api/v1/reviews/{id}/delegate", "Delegate a review to someone else", delegate);
+    api.post("/api/v1/reviews/{id}/reassign", "Reassign a review to another person or role", reassign);
+    api.post("/api/v1/reviews/{id}/comments", "Comment on a review", comment);
+    api.post("/api/v1/reviews/{id}/withdraw", "Withdraw a review; it counts as rejected", withdraw);
 }
 
 async fn get(
