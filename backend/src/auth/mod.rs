@@ -31,10 +31,7 @@ pub use policy::{LoginPolicy, RequiredFor};
 pub(crate) use second_factor::code_at;
 pub use secret::{Secret, digest};
 pub use single_sign_on::Entered;
-pub use user_setup::{
-    add_user, bootstrap, check_roles, demo_users, erase_user, link_account, login_link, reset_second_factor,
-    set_password, set_slack_user_id,
-};
+pub use user_setup::{add_user, bootstrap, check_roles, demo_users, erase_user, login_link, set_password};
 pub(crate) use user_setup::{check_text, known_of};
 
 use crate::store;

@@ -11,8 +11,7 @@ use super::credential::credential;
 use super::{Error, Passwords, Secret};
 use crate::clock::SharedClock;
 use crate::store::{
-    Actor, Change, CommitError, Committed, CredentialKind, FactorChange, NewUserRecord, Operation, ProviderAccount,
-    Store, UserChange,
+    Actor, Change, CommitError, Committed, CredentialKind, NewUserRecord, Operation, Store, UserChange,
 };
 
 /// The lifetime of a login link.
@@ -108,34 +107,13 @@ pub async fn set_password(
     Ok(())
 }
 
-/// Removes a user's second factor at the server's terminal.
-pub async fn reset_second_factor(store: &Store, username: Username) -> Result<(), Error> {
-    let remove = Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
-    store.commit(Change::by_server(remove)).await?;
-    Ok(())
-}
-
-/// Sets or removes a user's member ID in Slack at the server's terminal.
-pub async fn set_slack_user_id(store: &Store, username: Username, id: Option<String>) -> Result<(), Error> {
-    let patch = UserPatch { slack_user_id: Some(id.unwrap_or_default()), ..UserPatch::default() };
-    let change = UserChange { username, patch, password_hash: None };
-    store.commit(Change::by_server(Operation::UpdateUser(Box::new(change)))).await?;
-    Ok(())
-}
-
-/// Sets or removes the account at the identity provider with which a user signs in, at the server's terminal.
-pub async fn link_account(store: &Store, username: Username, account: Option<ProviderAccount>) -> Result<(), Error> {
-    store.commit(Change::by_server(Operation::LinkAccount { username, account })).await?;
-    Ok(())
-}
-
-/// Erases a user who may no longer log in, at the server's terminal. If the user was erased before, only returns the
-/// progress.
-pub async fn erase_user(store: &Store, username: Username) -> Result<Erasure, Error> {
+/// Erases a user who may no longer log in. If the user was erased before, only returns the progress. `by` is `None` at
+/// the server's terminal.
+pub async fn erase_user(store: &Store, by: Option<Actor>, username: Username) -> Result<Erasure, Error> {
     if let Some(erasure) = store.erasure(&username).await? {
         return Ok(erasure);
     }
-    let erased = store.commit(Change::by_server(Operation::EraseUser(username))).await?;
+    let erased = store.commit(Change { by, key: None, operation: Operation::EraseUser(username) }).await?;
     let Committed::User { user } = erased else { return Err(CommitError::NotFound.into()) };
     Ok(store.erasure(&user.username).await?.ok_or(CommitError::NotFound)?)
 }

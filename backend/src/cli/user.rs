@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use shared::api::NewUser;
+use shared::api::{NewUser, UserPatch};
 use shared::id::Username;
 
 use super::{print, storage_of_server};
@@ -13,7 +13,7 @@ use crate::auth::{self, Passwords};
 use crate::clock::SharedClock;
 use crate::config::{Storage, StorageArgs};
 use crate::notify::is_slack_user_id;
-use crate::store::{ProviderAccount, Store};
+use crate::store::{Change, FactorChange, Operation, ProviderAccount, Store, UserChange};
 
 /// The commands for users.
 #[derive(Debug, Subcommand)]
@@ -114,9 +114,9 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             print(&format!("{username} has a new password; their earlier sessions and tokens have ended"));
         }
         UserCommand::ResetSecondFactor { username, storage } => {
-            let remove = async |store: &Store| auth::reset_second_factor(store, username.clone()).await;
-            let removed = in_database(&storage, &clock, remove).await?;
-            removed.with_context(|| format!("the second factor of {username}"))?;
+            let remove =
+                Operation::ChangeSecondFactor { username: username.clone(), change: FactorChange::Remove(None) };
+            commit(remove, format!("the second factor of {username}"), &storage, &clock).await?;
             print(&format!("{username} can log in without a second factor"));
         }
         UserCommand::Slack { username, member, remove: _, storage } => {
@@ -124,8 +124,10 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
                 bail!("a member ID in Slack looks like U024BE7LH");
             }
             let done = if member.is_some() { "is known in Slack" } else { "is no longer known in Slack" };
-            let set = async |store: &Store| auth::set_slack_user_id(store, username.clone(), member).await;
-            in_database(&storage, &clock, set).await?.with_context(|| format!("the member ID of {username}"))?;
+            let patch = UserPatch { slack_user_id: Some(member.unwrap_or_default()), ..UserPatch::default() };
+            let change = UserChange { username: username.clone(), patch, password_hash: None };
+            let set = Operation::UpdateUser(Box::new(change));
+            commit(set, format!("the member ID of {username}"), &storage, &clock).await?;
             print(&format!("{username} {done}"));
         }
         UserCommand::SingleSignOn { username, subject, remove: _, storage } => {
@@ -160,14 +162,14 @@ async fn link(
         }
     };
     let by = if account.is_some() { "the identity provider" } else { "a password, once it is set" };
-    let link = async |store: &Store| auth::link_account(store, username.clone(), account).await;
-    in_database(storage, clock, link).await?.with_context(|| format!("the account of {username}"))?;
+    let link = Operation::LinkAccount { username: username.clone(), account };
+    commit(link, format!("the account of {username}"), storage, clock).await?;
     print(&format!("{username} signs in with {by}; their earlier sessions and tokens have ended"));
     Ok(())
 }
 
 async fn erase(username: Username, storage: &StorageArgs, clock: &SharedClock) -> anyhow::Result<()> {
-    let erase = async |store: &Store| auth::erase_user(store, username.clone()).await;
+    let erase = async |store: &Store| auth::erase_user(store, None, username.clone()).await;
     let erased = in_database(storage, clock, erase).await?;
     let erasure = erased.with_context(|| format!("the personal data of {username}"))?;
     print(&format!("{username} is now {}", erasure.username));
@@ -178,6 +180,12 @@ async fn erase(username: Username, storage: &StorageArgs, clock: &SharedClock) -
         print(&format!("{} of their runs are archived; the files still name them", erasure.archived_runs));
     }
     Ok(())
+}
+
+/// Commits an operation at the server's terminal. `what` begins the error.
+async fn commit(operation: Operation, what: String, storage: &StorageArgs, clock: &SharedClock) -> anyhow::Result<()> {
+    let commit = async |store: &Store| store.commit(Change::by_server(operation)).await;
+    in_database(storage, clock, commit).await?.map(drop).context(what)
 }
 
 /// Opens the database of a server, does `work`, and closes it, also if the work has failed.

@@ -15,7 +15,7 @@ use super::outputs::Created;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{Caller, Write};
-use crate::auth::{add_user, check_roles, check_text, known_of};
+use crate::auth::{add_user, check_roles, check_text, erase_user, known_of};
 use crate::notify::is_slack_user_id;
 use crate::store::{self, Committed, FactorChange, UserChange};
 
@@ -59,13 +59,9 @@ async fn reset_totp(write: Write, Id(username): Id<Username>) -> Result<NoConten
 /// Takes no idempotency key: it would keep the name, and doing it again changes nothing.
 async fn erase(caller: Caller, Id(username): Id<Username>) -> Result<Json<Erasure>> {
     caller.may(Act::ManagePeople)?;
-    if let Some(erasure) = caller.state.store.erasure(&username).await? {
-        return Ok(Json(erasure));
-    }
-    let answer = caller.commit(None, store::Operation::EraseUser(username)).await?;
+    let erasure = erase_user(&caller.state.store, Some(caller.identity.actor()), username).await?;
     caller.state.authenticator.invalidate();
-    let Committed::User { user } = answer else { return Err(unexpected()) };
-    Ok(Json(caller.state.store.erasure(&user.username).await?.ok_or_else(unexpected)?))
+    Ok(Json(erasure))
 }
 
 async fn update(

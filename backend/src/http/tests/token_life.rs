@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::account::{cookie, enter};
 use super::{Client, PASSWORD, Received, Site};
-use crate::auth::{link_account, login_link};
-use crate::store::ProviderAccount;
+use crate::auth::login_link;
+use crate::store::{Change, Operation, ProviderAccount};
 
 /// Asks who a token is.
 async fn as_token(site: &Site, token: &Value) -> Received {
@@ -73,7 +73,8 @@ async fn tokens_lapse_when_their_owner_no_longer_signs_in_with_the_identity_prov
     let (site, clock) = Site::at_rest().await;
     let ana = site.join("ana", &["reviewer"]).await;
     let account = ProviderAccount { issuer: "https://id.example".to_owned(), subject: "7".to_owned() };
-    link_account(&site.store, "ana".parse().unwrap(), Some(account)).await.unwrap();
+    let link = Operation::LinkAccount { username: "ana".parse().unwrap(), account: Some(account) };
+    site.store.commit(Change::by_server(link)).await.unwrap();
     let link = login_link(&site.store, &site.clock, "ana".parse().unwrap()).await.unwrap();
     ana.get("/api/v1/me").await.expect(401);
     let entered = enter(&site, "192.0.2.1", "", &json!({ "token": link })).await;
