@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::Caller;
 use super::api::{Api, OperationDoc};
 use super::archived::{review_gone, run_gone};
-use super::body::{Params, fit_params, limit, params};
+use super::body::{Params, fit_params, limit, params, refuse};
 use super::pagination::List;
 use super::problem::{Refused, Result};
 use crate::audit::{Export, ExportError, Format};
@@ -60,14 +60,10 @@ async fn search(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result
     caller.may(Act::ReadAudit)?;
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
-    for (path, wrong, why) in [
+    refuse([
         ("/q", query.q.is_none(), "name the words to search for"),
         ("/cursor", query.cursor.is_some(), "results by relevance have no pages: leave it out"),
-    ] {
-        if wrong {
-            return Err(Problem::invalid(path, why).into());
-        }
-    }
+    ])?;
     let found = caller.state.store.search_audit(&query).await?;
     if found.items.is_empty() && !found.at_least {
         check_archived(&caller, &query).await?;

@@ -2,7 +2,6 @@
 //! the type.
 
 use std::collections::HashSet;
-use std::ops::Deref;
 
 use axum::body::{Body, BodyDataStream};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -220,6 +219,12 @@ pub(super) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     }
 }
 
+/// Refuses the first of these members of a query that is wrong, with the reason.
+pub(super) fn refuse<const N: usize>(members: [(&str, bool, &str); N]) -> Result<(), Problem> {
+    let wrong = members.into_iter().find(|(_, is_wrong, _)| *is_wrong);
+    wrong.map_or(Ok(()), |(path, _, why)| Err(Problem::invalid(path, why)))
+}
+
 /// The id or name in a path; an invalid one is not found (`404`).
 #[derive(Debug, Clone)]
 pub struct Id<T>(pub T);
@@ -230,13 +235,6 @@ impl<T: std::str::FromStr, S: Send + Sync> FromRequestParts<S> for Id<T> {
         let named = Path::<String>::from_request_parts(parts, state).await.ok();
         let id = named.and_then(|Path(text)| text.parse().ok());
         id.map(Self).ok_or_else(|| Problem::new(Code::NotFound).into())
-    }
-}
-
-impl<T> Deref for Id<T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        &self.0
     }
 }
 

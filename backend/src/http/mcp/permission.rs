@@ -101,14 +101,8 @@ pub(super) fn wait_of(headers: &HeaderMap) -> Result<Duration, Problem> {
 /// no longer made.
 struct Unanswered<'a> {
     api: &'a ApiClient,
+    /// `None` once the question is over.
     review: Option<ReviewId>,
-}
-
-impl Unanswered<'_> {
-    /// The question is over.
-    fn settle(&mut self) {
-        self.review = None;
-    }
 }
 
 impl Drop for Unanswered<'_> {
@@ -199,7 +193,7 @@ async fn ask(
         }
         waits = true;
     }
-    unanswered.settle();
+    unanswered.review = None;
     Ok(Permission::of(&review))
 }
 

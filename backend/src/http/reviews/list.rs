@@ -10,7 +10,7 @@ use shared::search::Found;
 
 use super::super::Caller;
 use super::super::api::{Api, OperationDoc};
-use super::super::body::{Params, limit};
+use super::super::body::{Params, limit, refuse};
 use super::super::pagination::List;
 use super::super::problem::Result;
 
@@ -40,9 +40,7 @@ async fn list(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<
         ReviewOrder::Newest if query.decided_by.is_some() => DECIDED,
         ReviewOrder::Newest => REVIEWS,
         ReviewOrder::Urgency => {
-            if query.run.is_some() {
-                return Err(Problem::invalid("/order", "the reviews of a run are always listed newest first").into());
-            }
+            refuse([("/order", query.run.is_some(), "the reviews of a run are always listed newest first")])?;
             only_newest(&query)?;
             only_pending(&query, "only pending reviews can be ordered by urgency: use `pending`, or leave it out")?;
             QUEUE
@@ -57,64 +55,47 @@ async fn search(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Resul
     check(&query)?;
     check_decider(&caller, &query)?;
     let why = "results by relevance have no other order and no pages: leave it out";
-    for (path, wrong, why) in [
+    refuse([
         ("/q", query.q.is_none(), "name the words to search for"),
         ("/order", query.order.is_some(), why),
         ("/cursor", query.cursor.is_some(), why),
-    ] {
-        if wrong {
-            return Err(Problem::invalid(path, why).into());
-        }
-    }
+    ])?;
     Ok(Json(caller.state.store.search_reviews(caller.principal(), &query).await?))
 }
 
 async fn facets(caller: Caller, Params(query): Params<ReviewQuery>) -> Result<Json<Facets>> {
     check(&query)?;
     only_pending(&query, "only pending reviews are counted: use `pending`, or leave it out")?;
-    if query.run.is_some() {
-        return Err(Problem::invalid("/run", "counts cover all runs: leave it out").into());
-    }
+    refuse([("/run", query.run.is_some(), "counts cover all runs: leave it out")])?;
     only_newest(&query)?;
-    for (path, said) in
-        [("/order", query.order.is_some()), ("/limit", query.limit.is_some()), ("/cursor", query.cursor.is_some())]
-    {
-        if said {
-            return Err(Problem::invalid(path, "counts have no order and no pages: leave it out").into());
-        }
-    }
+    let why = "counts have no order and no pages: leave it out";
+    refuse([
+        ("/order", query.order.is_some(), why),
+        ("/limit", query.limit.is_some(), why),
+        ("/cursor", query.cursor.is_some(), why),
+    ])?;
     Ok(Json(caller.state.store.facets(caller.principal(), &query).await?))
 }
 
 fn only_newest(query: &ReviewQuery) -> std::result::Result<(), Problem> {
-    if query.requested_by.is_some() {
-        return Err(Problem::invalid(
-            "/requested_by",
-            "reviews of a requester are listed newest first, and not counted",
-        ));
-    }
-    if query.decided_by.is_some() {
-        let why = "what a person decided is listed with the newest decision first, and not counted";
-        return Err(Problem::invalid("/decided_by", why));
-    }
-    Ok(())
+    let requested = "reviews of a requester are listed newest first, and not counted";
+    let decided = "what a person decided is listed with the newest decision first, and not counted";
+    refuse([
+        ("/requested_by", query.requested_by.is_some(), requested),
+        ("/decided_by", query.decided_by.is_some(), decided),
+    ])
 }
 
 /// Checks whether the caller may list what the named person decided.
 fn check_decider(caller: &Caller, query: &ReviewQuery) -> Result<()> {
     let Some(by) = &query.decided_by else { return Ok(()) };
-    if query.assigned.is_some() {
-        let why = "what a person decided is listed whoever may decide it now: leave it out";
-        return Err(Problem::invalid("/assigned", why).into());
-    }
+    let why = "what a person decided is listed whoever may decide it now: leave it out";
+    refuse([("/assigned", query.assigned.is_some(), why)])?;
     caller.may(Act::SeeDecisionsBy(by.username(&caller.principal().username)))
 }
 
 fn only_pending(query: &ReviewQuery, why: &str) -> std::result::Result<(), Problem> {
-    match query.status {
-        None | Some(ReviewStatus::Pending) => Ok(()),
-        Some(_) => Err(Problem::invalid("/status", why)),
-    }
+    refuse([("/status", query.status.is_some_and(|status| status != ReviewStatus::Pending), why)])
 }
 
 fn check(query: &ReviewQuery) -> std::result::Result<(), Problem> {

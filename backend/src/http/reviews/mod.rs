@@ -15,7 +15,6 @@ use shared::access::{Act, Principal};
 use shared::api::{Decided, NewComment, Reason};
 use shared::decision::{DecisionRequest, Via};
 use shared::deputy::Delegate;
-use shared::error::Problem;
 use shared::id::ReviewId;
 use shared::reassignment::Reassign;
 use shared::review::Review;
@@ -23,7 +22,7 @@ use shared::time::Span;
 
 use super::api::{Api, OperationDoc};
 use super::archived::review_gone;
-use super::body::{self, Id, OptionalJson, Params};
+use super::body::{self, Id, OptionalJson, Params, refuse};
 use super::inputs::{Inputs, OperationInput};
 use super::problem::{Result, unexpected};
 use super::wait::{Wait, WaitTarget};
@@ -82,12 +81,11 @@ async fn get(
     Id(id): Id<ReviewId>,
     Params(ReadQuery { wait, comments_after, view, viewed }): Params<ReadQuery>,
 ) -> Result<Json<Review>> {
-    if view == Some(false) && viewed.is_some() {
-        return Err(Problem::invalid("/viewed", "not with `view=false`, which records nothing").into());
-    }
-    if comments_after.is_some() && wait.is_none() {
-        return Err(Problem::invalid("/comments_after", "only with `wait`, which a further comment ends").into());
-    }
+    let is_alone = comments_after.is_some() && wait.is_none();
+    refuse([
+        ("/viewed", view == Some(false) && viewed.is_some(), "not with `view=false`, which records nothing"),
+        ("/comments_after", is_alone, "only with `wait`, which a further comment ends"),
+    ])?;
     let target = comments_after.map_or(WaitTarget::Review(id), |seen| WaitTarget::Comment(id, seen));
     let wait = Wait::begin(&caller, target, wait)?;
     let mut review = visible(&caller, id).await?;
