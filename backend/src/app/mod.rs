@@ -32,10 +32,9 @@ use crate::clock::{ServerClock, SharedClock, SystemClock};
 use crate::config::{Settings, SettingsFile, Storage};
 use crate::erasure::Eraser;
 use crate::handler::{CallbackKey, CallbackUrl};
-use crate::http::{self, AppState, Edge, Outside};
+use crate::http::{self, AppState, Outside};
 use crate::live::{self, LiveState};
 use crate::notify::Notifier;
-use crate::server::Limits;
 use crate::store::{self, Store, StoreOptions};
 
 pub use crate::server::Server;
@@ -142,8 +141,7 @@ impl App {
         let runner = Runner::start(options).await?;
         let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
         let outside = Outside { notifications: Some(notifier.notifications()), reach, callbacks: Some(callbacks) };
-        let front = Front { metrics: Some(metrics), seals, ..Front::new(&settings, outside) };
-        let server = serve(&runner, listener, front)?;
+        let server = serve(&runner, listener, &settings, Some(metrics), seals, outside)?;
         tracing::info!(%address, "ready");
         Ok(Self { links, runner, notifier, sealer, archiver, eraser, gauges, server })
     }
@@ -183,32 +181,17 @@ impl App {
     }
 }
 
-/// The parts that the API uses in addition to the store.
-pub struct Front {
-    /// The metrics of `/metrics`.
-    pub metrics: Option<PrometheusHandle>,
-    /// How clients reach the server.
-    pub edge: Edge,
-    /// The limits of connections.
-    pub limits: Limits,
-    /// The keys that prove the audit log.
-    pub seals: Seals,
-    /// The connections to people and programs outside the console.
-    pub outside: Outside,
-}
-
-impl Front {
-    /// Returns the parts for the settings, without metrics and without keys that prove the audit log.
-    pub fn new(settings: &SettingsFile, outside: Outside) -> Self {
-        let (edge, limits) = (wiring::edge(settings), settings.network.limits());
-        Self { metrics: None, edge, limits, seals: Seals::default(), outside }
-    }
-}
-
-/// Starts the API and the console, before the parts that run flows.
-pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> anyhow::Result<Server> {
-    let Front { metrics, edge, limits, seals, outside } = front;
+/// Starts the API and the console, before the parts that run flows. `metrics` are those of `/metrics`.
+pub fn serve(
+    runner: &Runner,
+    listener: TcpListener,
+    settings: &SettingsFile,
+    metrics: Option<PrometheusHandle>,
+    seals: Seals,
+    outside: Outside,
+) -> anyhow::Result<Server> {
     let Runner { store, clock, authenticator, hub, .. } = runner;
+    let edge = wiring::edge(settings);
     let sockets = Sockets { authenticator: authenticator.clone(), clock: clock.clone(), edge: edge.clone() };
     let live = LiveState::new(hub.clone(), Arc::new(sockets), live::MaxSockets::default());
     let (proxies, stopping) = (edge.trusted_proxies.clone(), edge.stopping.clone());
@@ -216,7 +199,7 @@ pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> anyhow::Re
     let live = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live);
     let router = http::router(state, live);
     let address = listener.local_addr().unwrap_or_else(|_| ([0; 4], 0).into());
-    Server::start(listener, router, limits, proxies, store.background(), stopping)
+    Server::start(listener, router, settings.network.limits(), proxies, store.background(), stopping)
         .map_err(|error| cannot_listen(address, &error))
 }
 

@@ -24,7 +24,8 @@ use super::handler::{Handled, Handlers, WithHandlers};
 use super::reviewer::{Reviewer, reviewer_fn};
 use super::reviewer_loop::{Person, ReviewerLoop};
 use super::{Countersign, Inner, NewsObserver};
-use crate::app::{self, Front, Runner, RunnerOptions};
+use crate::app::{self, Runner, RunnerOptions};
+use crate::audit::Seals;
 use crate::auth;
 use crate::clock::SharedClock;
 use crate::config;
@@ -226,7 +227,7 @@ impl Options {
         let server = match listener {
             Some(listener) => {
                 let outside = Outside { reach, callbacks, ..Outside::default() };
-                Some(app::serve(&runner, listener, Front::new(&self.settings, outside))?)
+                Some(app::serve(&runner, listener, &self.settings, None, Seals::default(), outside)?)
             }
             None => None,
         };
