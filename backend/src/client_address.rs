@@ -11,7 +11,7 @@ use axum::extract::{ConnectInfo, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
 use ipnet::IpNet;
-use serde::Deserialize;
+use serde_with::DeserializeFromStr;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -137,8 +137,7 @@ impl FromIterator<TrustedProxy> for TrustedProxies {
 }
 
 /// An address or a network, such as `10.0.0.7` or `10.0.0.0/8`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, DeserializeFromStr)]
 pub struct TrustedProxy(IpNet);
 
 impl FromStr for TrustedProxy {
@@ -146,13 +145,6 @@ impl FromStr for TrustedProxy {
     fn from_str(text: &str) -> Result<Self, String> {
         let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
         network.map(Self).map_err(|_| format!("`{text}` is not an address or a network such as 10.0.0.7 or 10.0.0.0/8"))
-    }
-}
-
-impl TryFrom<String> for TrustedProxy {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
     }
 }
 

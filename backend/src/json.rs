@@ -206,11 +206,6 @@ impl<'de> Visitor<'de> for Seed<'_> {
         Ok(Value::String(text.to_owned()))
     }
 
-    fn visit_string<E: de::Error>(self, text: String) -> Result<Value, E> {
-        self.0.text(&text)?;
-        Ok(Value::String(text))
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let Self(walk) = self;
         walk.open()?;

@@ -2,8 +2,6 @@
 //! of functions, and rendered templates. Everything within it can be stored, and read again; integers of more than 64
 //! bits could not.
 
-use std::fmt;
-
 use serde_json::Value;
 use shared::JsonMap;
 
@@ -18,24 +16,17 @@ pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 pub const MAX_REASON: usize = 2_000;
 
 /// The limit that a value exceeds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Exceeded {
     /// It is nested deeper than [`MAX_DEPTH`].
+    #[error("nested deeper than {MAX_DEPTH}")]
     Depth,
     /// It has more values and keys than [`MAX_VALUES`].
+    #[error("more than {MAX_VALUES} values")]
     Values,
     /// Its texts and keys have more bytes than [`MAX_BYTES`].
+    #[error("more than {MAX_BYTES} bytes of text")]
     Bytes,
-}
-
-impl fmt::Display for Exceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Depth => write!(f, "nested deeper than {MAX_DEPTH}"),
-            Self::Values => write!(f, "more than {MAX_VALUES} values"),
-            Self::Bytes => write!(f, "more than {MAX_BYTES} bytes of text"),
-        }
-    }
 }
 
 /// Checks a value against the limits. Stops at the first level that is too deep, so no value can overflow the stack.

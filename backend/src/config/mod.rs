@@ -15,10 +15,11 @@ use serde::Deserialize;
 use shared::grant::LONGEST;
 use shared::time::Span;
 
-pub use network::{NetworkArgs, NetworkSettings};
+pub use network::NetworkSettings;
 
 use crate::agent::Prices;
 use crate::auth::{self, oidc::OidcSettings};
+use crate::client_address::TrustedProxy;
 use crate::files;
 use crate::notify;
 use crate::rate_limit::WriteLimits;
@@ -48,9 +49,15 @@ pub struct ServeArgs {
         value_delimiter = ','
     )]
     pub origins: Vec<String>,
-    /// How callers reach the server
-    #[command(flatten)]
-    pub network: NetworkArgs,
+    /// Trusted proxies (addresses, or networks such as 10.0.0.0/8), whose `Forwarded` or `X-Forwarded-For` is used
+    #[arg(
+        long = "trusted-proxy",
+        env = "COUNTERSIGN_TRUSTED_PROXIES",
+        hide_env_values = true,
+        value_name = "ADDRESS",
+        value_delimiter = ','
+    )]
+    pub trusted_proxies: Vec<TrustedProxy>,
     /// Number of model and tool calls that run at once [default: 16]
     #[arg(long, env = "COUNTERSIGN_WORKERS", hide_env_values = true, value_name = "NUMBER")]
     pub workers: Option<usize>,
@@ -253,10 +260,13 @@ impl Settings {
     pub fn resolve(args: ServeArgs) -> Result<Self, Error> {
         let (storage, file) = Storage::resolve(&args.storage)?;
         storage.make_folder()?;
+        let network = file.network;
+        let named = args.trusted_proxies;
+        let trusted_proxies = if named.is_empty() { network.trusted_proxies } else { named };
         let file = SettingsFile {
             flows: args.flows.or(file.flows),
             origins: if args.origins.is_empty() { file.origins } else { args.origins },
-            network: file.network.overridden_by(args.network),
+            network: NetworkSettings { trusted_proxies, ..network },
             workers: args.workers.or(file.workers),
             longest_grant: args.longest_grant.or(file.longest_grant),
             ..file
@@ -302,7 +312,15 @@ impl SettingsFile {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        serve: ServeArgs,
+    }
 
     fn args(data: &Path) -> ServeArgs {
         ServeArgs {
@@ -323,6 +341,20 @@ mod tests {
         assert_eq!((settings.file.workers().unwrap(), settings.listen.port()), (5, 9));
         assert!(settings.file.mcp.contains_key("files"));
         assert!(settings.storage.database.starts_with("sqlite:"));
+    }
+
+    #[test]
+    fn trusted_proxies_are_addresses_and_networks() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "[network]\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n";
+        std::fs::write(folder.path().join(FILE), text).unwrap();
+        let trusted = |args: ServeArgs| Settings::resolve(args).unwrap().file.network.trusted_proxies.len();
+        assert_eq!(trusted(args(folder.path())), 2);
+        let flags = |value: &str| Command::try_parse_from(["", "--trusted-proxy", value]).map(|command| command.serve);
+        let ServeArgs { trusted_proxies, .. } = flags("192.0.2.1,192.0.2.2,fd00::/8").ok().unwrap();
+        assert_eq!(trusted(ServeArgs { trusted_proxies, ..args(folder.path()) }), 3);
+        let error = flags("proxy.internal").err().unwrap().to_string();
+        assert!(error.contains("`proxy.internal` is not an address or a network"), "{error}");
     }
 
     #[test]
