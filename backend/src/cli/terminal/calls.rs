@@ -147,5 +147,5 @@ pub(super) fn render(review: &Review, index: usize, action: &Action) -> String {
     for warning in review.warnings.iter().filter(|warning| warning.action.as_ref() == Some(&action.id)) {
         let _ = writeln!(all, "\n ! {}", text::line(&warning.to_string()));
     }
-    all + menu::rule() + "\n"
+    all + menu::RULE + "\n"
 }

@@ -19,7 +19,7 @@ pub struct InputLines {
     lines: mpsc::Receiver<Result<String, String>>,
     interactive: bool,
     /// Whether lines that arrived before a question are discarded.
-    forgets: bool,
+    pub(super) forgets: bool,
     /// The end of the error message when there are no more lines.
     remedy: &'static str,
 }
@@ -61,20 +61,7 @@ impl InputLines {
         Self { lines, interactive: false, forgets: false, remedy: "there are no more lines" }
     }
 
-    /// Creates the answers of a script, for tests.
-    #[cfg(test)]
-    pub fn piped(answers: &'static str) -> Self {
-        Self::reading(answers.as_bytes(), false, "the script has no more")
-    }
-
-    /// Creates the answers of a person who types these lines as they are asked, for tests.
-    #[cfg(test)]
-    pub fn typed(answers: &'static str) -> Self {
-        // All lines arrive before the first question, but must count as typed after it.
-        Self { forgets: false, ..Self::reading(answers.as_bytes(), true, "the terminal was closed") }
-    }
-
-    fn reading(source: impl Read + Send + 'static, interactive: bool, remedy: &'static str) -> Self {
+    pub(super) fn reading(source: impl Read + Send + 'static, interactive: bool, remedy: &'static str) -> Self {
         // The small buffer limits how many lines are read before a question needs them.
         let (send, lines) = mpsc::channel(16);
         thread::spawn(move || {

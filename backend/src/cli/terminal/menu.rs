@@ -12,7 +12,7 @@ use shared::time::Span;
 use super::{Prompter, fields, text};
 use crate::embed::{Choice, Declined};
 
-const RULE: &str = "══════════════════════════════════════════════════";
+pub(super) const RULE: &str = "══════════════════════════════════════════════════";
 
 /// Shows the review, and asks until the person chooses an entry or answers.
 pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Choice, Declined> {
@@ -170,10 +170,6 @@ pub(super) fn head(title: &str, prompt: &str) -> String {
         _ => text::barred(prompt),
     };
     format!("{RULE}\n {title}\n{RULE}\n{prompt}")
-}
-
-pub(super) fn rule() -> &'static str {
-    RULE
 }
 
 /// Returns the stakes, the time limit, the advice of handlers, and the alternatives that are not in the menu.

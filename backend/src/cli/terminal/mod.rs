@@ -70,7 +70,7 @@ impl Terminal {
     }
 
     fn asking<'a>(&'a self, answers: &'a mut InputLines) -> Prompter<'a> {
-        Prompter { screen: &self.screen, answers, interactive: self.interactive, metadata: JsonMap::new() }
+        Prompter { screen: &self.screen, answers, metadata: JsonMap::new() }
     }
 }
 
@@ -137,7 +137,6 @@ impl Drop for Closing<'_> {
 struct Prompter<'a> {
     screen: &'a Screen,
     answers: &'a mut InputLines,
-    interactive: bool,
     /// The metadata for the context of later steps, whatever is decided.
     metadata: JsonMap,
 }
@@ -145,11 +144,15 @@ struct Prompter<'a> {
 impl Prompter<'_> {
     /// Shows a prompt, and returns the next line without surrounding spaces.
     async fn line(&mut self, prompt: &str) -> Result<String, Declined> {
+        Ok(self.whole_line(prompt).await?.trim().to_owned())
+    }
+
+    async fn whole_line(&mut self, prompt: &str) -> Result<String, Declined> {
         self.screen.ask(prompt);
         let line = self.answers.next().await;
-        let echo = line.as_ref().ok().filter(|_| !self.interactive);
-        self.screen.answered(echo.map_or("", |line| line.as_str()), self.interactive && line.is_ok());
-        Ok(line?.trim().to_owned())
+        let echo = line.as_ref().ok().filter(|_| self.is_scripted());
+        self.screen.answered(echo.map_or("", |line| line.as_str()), !self.is_scripted() && line.is_ok());
+        line
     }
 
     /// Records the pair of an answer `metadata KEY=VALUE`.
@@ -166,12 +169,12 @@ impl Prompter<'_> {
 
     /// Whether answers come from a file or a pipe, so that invalid ones are not asked again.
     fn is_scripted(&self) -> bool {
-        !self.interactive
+        !self.answers.is_interactive()
     }
 
     /// Handles an invalid answer: shows the reason to a person, who is asked again; for a script, returns the error.
     fn wrong(&self, why: String) -> Result<(), Declined> {
-        if !self.interactive {
+        if self.is_scripted() {
             return Err(why.into());
         }
         self.screen.say(&format!(" {why}"));
@@ -185,11 +188,7 @@ impl Prompter<'_> {
             self.screen.say(" enter the new value; end it with a line that is only a dot:");
             let mut lines = Vec::new();
             loop {
-                self.screen.ask(" | ");
-                let line = self.answers.next().await;
-                let echo = line.as_ref().ok().filter(|_| !self.interactive);
-                self.screen.answered(echo.map_or("", |line| line.as_str()), self.interactive && line.is_ok());
-                let line = line?;
+                let line = self.whole_line(" | ").await?;
                 if line == "." {
                     break lines.join("\n");
                 }

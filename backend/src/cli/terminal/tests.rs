@@ -31,12 +31,21 @@ impl Shown {
     }
 }
 
+/// Returns these lines as the answers of a person if `interactive`, otherwise of a script.
+fn lines(answers: &'static str, interactive: bool) -> InputLines {
+    let remedy = if interactive { "the terminal was closed" } else { "the script has no more" };
+    let mut lines = InputLines::reading(answers.as_bytes(), interactive, remedy);
+    // All lines arrive before the first question, but must count as typed after it.
+    lines.forgets = false;
+    lines
+}
+
 /// Runs a flow with these answers, from a person if `interactive`, otherwise from a script. Returns the end of the run,
 /// and everything that was shown.
 async fn run(flow: Value, answers: &'static str, interactive: bool) -> (Result<Finished, RunError>, String) {
     let flow: Flow = serde_json::from_value(flow).unwrap();
     let shown = Shown::default();
-    let answers = if interactive { InputLines::typed(answers) } else { InputLines::piped(answers) };
+    let answers = lines(answers, interactive);
     let terminal = Arc::new(Terminal::on(Screen::on(Box::new(shown.clone())), answers));
     let options = Options::new().person("ana", [], Via::Cli, terminal);
     let countersign = options.start().await.unwrap();
@@ -238,7 +247,7 @@ fn escalation() -> Review {
 /// Asks about a review with these answers. Returns the choice, and everything that was shown.
 async fn asked(review: &Review, answers: &'static str, interactive: bool) -> (Result<Choice, Declined>, String) {
     let shown = Shown::default();
-    let answers = if interactive { InputLines::typed(answers) } else { InputLines::piped(answers) };
+    let answers = lines(answers, interactive);
     let terminal = Terminal::on(Screen::on(Box::new(shown.clone())), answers);
     (terminal.review(review).await, shown.text())
 }
