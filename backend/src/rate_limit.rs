@@ -3,6 +3,7 @@
 //!
 //! Time comes in as an argument: the server's uptime, since a clock that is set back would lock out everybody.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -119,6 +120,16 @@ impl LimitHolder {
     pub fn of(principal: &Principal) -> Self {
         let username = principal.username.clone();
         if principal.token { Self::TokensOf(username) } else { Self::Person(username) }
+    }
+}
+
+/// Ends one of the uses that are counted under a key, and forgets the key with the last of them.
+pub(crate) fn give_back<K: Eq + Hash>(taken: &mut HashMap<K, usize>, key: &K) {
+    if let Some(own) = taken.get_mut(key) {
+        *own -= 1;
+        if *own == 0 {
+            taken.remove(key);
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use shared::id::{NodeId, RunId, TaskId};
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
+use crate::rate_limit::give_back;
+
 /// The number of chunks that a listener may lag behind before it misses some.
 const BEHIND: usize = 1024;
 
@@ -146,14 +148,7 @@ pub struct Following {
 impl Drop for Following {
     fn drop(&mut self) {
         self.streams.0.followed.send_modify(|followed| {
-            for run in &self.runs {
-                if let Some(count) = followed.get_mut(run) {
-                    *count -= 1;
-                    if *count == 0 {
-                        followed.remove(run);
-                    }
-                }
-            }
+            self.runs.iter().for_each(|run| give_back(followed, run));
         });
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::Caller;
 use super::problem::Refused;
 use crate::problem::too_many;
-use crate::rate_limit::LimitHolder;
+use crate::rate_limit::{LimitHolder, give_back};
 use crate::store::{self, Store};
 
 /// The longest wait of one request.
@@ -96,12 +96,7 @@ impl Wait {
 impl Drop for Wait {
     fn drop(&mut self) {
         let mut waiting = self.waiting.lock();
-        if let Some(count) = waiting.holders.get_mut(&self.holder) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                waiting.holders.remove(&self.holder);
-            }
-        }
+        give_back(&mut waiting.holders, &self.holder);
         // `self.over` still counts as a receiver.
         if waiting.awaited.get(&self.awaited).is_some_and(|end| end.receiver_count() <= 1) {
             waiting.awaited.remove(&self.awaited);

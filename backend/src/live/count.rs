@@ -104,11 +104,3 @@ impl Counted {
         }
     }
 }
-
-/// Waits for the next count; for ever without a subscription.
-pub(super) async fn next(counted: Option<&mut Counted>) -> Arc<Tally> {
-    match counted {
-        Some(counted) => counted.next().await,
-        None => std::future::pending().await,
-    }
-}

@@ -23,18 +23,15 @@ impl FollowedStreams {
     pub fn ready(&mut self) -> Option<Chunk> {
         self.arriving.try_recv().ok()
     }
-}
 
-/// Waits for the next piece; for ever without a subscription. Pieces that the session was too slow for are skipped.
-pub(super) async fn next(chunks: Option<&mut FollowedStreams>) -> Chunk {
-    if let Some(chunks) = chunks {
+    /// Waits for the next piece. Pieces that the session was too slow for are skipped.
+    pub async fn next(&mut self) -> Chunk {
         loop {
-            match chunks.arriving.recv().await {
+            match self.arriving.recv().await {
                 Ok(chunk) => return chunk,
                 Err(broadcast::error::RecvError::Lagged(_)) => {}
-                Err(broadcast::error::RecvError::Closed) => break,
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
             }
         }
     }
-    std::future::pending().await
 }

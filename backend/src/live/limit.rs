@@ -1,14 +1,13 @@
 //! Limits of the number of sockets.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use shared::error::{Code, Problem};
 
 use crate::client_address::{ClientAddress, Network};
-use crate::rate_limit::LimitHolder;
+use crate::rate_limit::{LimitHolder, give_back};
 
 /// The limits of the number of sockets.
 #[derive(Debug, Clone, Copy)]
@@ -96,15 +95,6 @@ impl Drop for OpenSocket {
         give_back(&mut taken.by_holder, &self.holder);
         if let Some(network) = &self.network {
             give_back(&mut taken.by_network, network);
-        }
-    }
-}
-
-fn give_back<K: Eq + Hash>(taken: &mut HashMap<K, usize>, key: &K) {
-    if let Some(own) = taken.get_mut(key) {
-        *own -= 1;
-        if *own == 0 {
-            taken.remove(key);
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
-use shared::access::Principal;
 use shared::id::RunId;
 use shared::log::{Cursor, EntryKind, RightsChange};
 use shared::protocol::ServerMessage;
@@ -26,8 +25,7 @@ pub(super) struct OutgoingEntry {
     pub run_id: Option<RunId>,
     /// The whole frame, serialised once and shared by all sessions.
     pub frame: Utf8Bytes,
-    /// Who may see the entry.
-    viewers: Viewers,
+    pub viewers: Viewers,
     /// The outline of the review that the entry is about, as it was after the commit.
     pub review: Option<Arc<Review>>,
     /// The change of rights because of which sessions must check theirs.
@@ -42,11 +40,6 @@ impl OutgoingEntry {
         let (cursor, kind, run_id) = (entry.cursor.clone(), entry.event.kind, entry.event.run_id);
         let frame = text(&ServerMessage::Entry(entry));
         Self { place, cursor, kind, run_id, frame, viewers, review, rights_change }
-    }
-
-    /// Whether `principal` may see the entry.
-    pub fn is_seen_by(&self, principal: &Principal) -> bool {
-        self.viewers.include(principal)
     }
 
     /// Returns the approximate size in memory, in bytes.

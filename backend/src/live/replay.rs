@@ -46,7 +46,8 @@ pub(super) enum Replayed {
 
 /// Follows the log for one session.
 pub(super) struct Follower {
-    place: ReplayPlace,
+    /// The position, which advances to the one that [`Self::next`] returns with entries once they are sent.
+    pub place: ReplayPlace,
     grown: watch::Receiver<u64>,
     /// The task that reads a page for a replay, whatever the session does meanwhile. A query that is dropped whenever
     /// another event comes first might never end, and one that waits for a slow client would occupy its connection.
@@ -68,11 +69,6 @@ impl Follower {
     /// Starts anew at a position.
     pub fn begin(&mut self, place: ReplayPlace) {
         *self = Self { place, grown: self.grown.clone(), reading: None, replayed: 0 };
-    }
-
-    /// Advances to the position that [`Self::next`] returned with the entries.
-    pub fn go_on(&mut self, place: ReplayPlace) {
-        self.place = place;
     }
 
     /// Waits for the next entries. Cancel safe.

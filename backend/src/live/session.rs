@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, close_code};
+use futures::future::OptionFuture;
 use futures::{Sink, SinkExt, Stream, StreamExt};
 use indexmap::IndexSet;
 use shared::error::Code;
@@ -14,8 +15,8 @@ use tokio::time::{Instant, timeout};
 
 use super::authenticate::Authenticate;
 use super::close_reason::{CloseReason, MAX_MESSAGE, clip, too_large, unreadable};
-use super::count::{self, Counted};
-use super::followed_streams::{self, FollowedStreams};
+use super::count::Counted;
+use super::followed_streams::FollowedStreams;
 use super::hub::{Hub, Listening};
 use super::outgoing::{OutgoingEntry, text};
 use super::replay::{Follower, ReplayPlace, Replayed};
@@ -117,6 +118,8 @@ where
         let stopped = self.hub.stopped.clone();
         let mut heartbeat = Instant::now() + HEARTBEAT;
         loop {
+            // How soon the client's rights change by the passing of time, or its credential expires. That is no commit,
+            // so the log does not report it, but the time is known.
             let rights = self.actor.rights_until.map(|until| until.since(self.hub.now()));
             tokio::select! {
                 () = stopped.cancelled() => {
@@ -134,9 +137,11 @@ where
                         return Err(CloseReason::Close(close_code::AGAIN, "the log was not read; reconnect".to_owned()));
                     }
                 },
-                chunk = followed_streams::next(self.chunks.as_mut()) => self.stream(chunk).await?,
-                tally = count::next(self.counted.as_mut()) => self.count(&tally).await?,
-                () = Self::rights_change(rights) => {
+                Some(chunk) = OptionFuture::from(self.chunks.as_mut().map(FollowedStreams::next)) => {
+                    self.stream(chunk).await?;
+                }
+                Some(tally) = OptionFuture::from(self.counted.as_mut().map(Counted::next)) => self.count(&tally).await?,
+                Some(()) = OptionFuture::from(rights.map(tokio::time::sleep)) => {
                     if Box::pin(self.refresh()).await? {
                         self.resync(true).await?;
                     }
@@ -278,7 +283,7 @@ where
                     }
                 }
                 self.send(frames).await?;
-                self.follower.go_on(place);
+                self.follower.place = place;
                 Ok(())
             }
         }
@@ -286,10 +291,10 @@ where
 
     /// Returns the frame that this client gets for an entry, if any.
     fn judge(&mut self, published: &OutgoingEntry) -> Option<Utf8Bytes> {
-        if !self.topics.contain(published) {
+        if !self.topics.has(published.kind, published.run_id) {
             return None;
         }
-        let seen = published.is_seen_by(&self.actor.principal);
+        let seen = published.viewers.include(&self.actor.principal);
         if let Some(review) = &published.review {
             if seen && review.is_pending() {
                 self.show(review.id);
@@ -305,15 +310,6 @@ where
     /// may not log in give none, until they may again.
     fn rests_on(&self, name: &Username) -> bool {
         self.actor.principal.username == *name || self.actor.deputy_of.contains(name)
-    }
-
-    /// Waits until the client's rights change by the passing of time, or its credential expires. That is no commit, so
-    /// the log does not report it, but the time is known.
-    async fn rights_change(until: Option<Duration>) {
-        match until {
-            Some(until) => tokio::time::sleep(until).await,
-            None => std::future::pending().await,
-        }
     }
 
     fn show(&mut self, review: ReviewId) {

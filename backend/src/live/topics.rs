@@ -4,8 +4,6 @@ use shared::id::RunId;
 use shared::log::EntryKind;
 use shared::protocol::Topic;
 
-use super::outgoing::OutgoingEntry;
-
 /// The maximum number of runs that a session may follow.
 pub(super) const MAX_RUNS: usize = 32;
 
@@ -45,12 +43,8 @@ impl Topics {
         self.followed.contains(&run)
     }
 
-    /// Whether an entry belongs to one of the topics.
-    pub fn contain(&self, published: &OutgoingEntry) -> bool {
-        self.has(published.kind, published.run_id)
-    }
-
-    fn has(&self, kind: EntryKind, run: Option<RunId>) -> bool {
+    /// Whether an entry of this kind, which belongs to this run if any, belongs to one of the topics.
+    pub fn has(&self, kind: EntryKind, run: Option<RunId>) -> bool {
         // Views of reviews are in the log, but are no news.
         if kind == EntryKind::ReviewViewed {
             return false;

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::Limits;
 use crate::client_address::Network;
+use crate::rate_limit::give_back;
 
 pub(super) struct ConnectionLimit(Arc<LimitState>);
 
@@ -131,13 +132,8 @@ impl Drop for ConnectionSlot {
         let mut taken = self.room.taken.lock();
         taken.waiting.remove(&*self.waits.get_mut());
         taken.all -= 1;
-        if let Some(network) = self.network
-            && let Some(own) = taken.by_network.get_mut(&network)
-        {
-            *own -= 1;
-            if *own == 0 {
-                taken.by_network.remove(&network);
-            }
+        if let Some(network) = &self.network {
+            give_back(&mut taken.by_network, network);
         }
         drop(taken);
         self.room.changed.notify_one();
