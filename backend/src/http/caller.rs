@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
+use axum::response::NoContent;
 use shared::access::{Act, Principal};
 use shared::error::{Code, Problem};
 
@@ -70,9 +71,9 @@ impl Write {
         self.caller.commit(self.key.of(&self.caller.identity, body), operation).await
     }
 
-    /// Commits an operation of a request without a body.
-    pub async fn commit_without_body(&self, operation: Operation) -> Result<Committed> {
-        self.commit(digest(""), operation).await
+    /// Commits an operation of a request without a body, which has no result.
+    pub async fn commit_without_body(&self, operation: Operation) -> Result<NoContent> {
+        self.commit(digest(""), operation).await.map(|_| NoContent)
     }
 }
 

@@ -50,6 +50,5 @@ async fn give(
 }
 
 async fn retract(write: Write, Id(id): Id<FeedbackId>) -> Result<NoContent> {
-    write.commit_without_body(store::Operation::RetractFeedback(id)).await?;
-    Ok(NoContent)
+    write.commit_without_body(store::Operation::RetractFeedback(id)).await
 }

@@ -27,6 +27,5 @@ async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Pag
 }
 
 async fn revoke(write: Write, Id(id): Id<GrantId>) -> Result<NoContent> {
-    write.commit_without_body(store::Operation::RevokeGrant(id)).await?;
-    Ok(NoContent)
+    write.commit_without_body(store::Operation::RevokeGrant(id)).await
 }

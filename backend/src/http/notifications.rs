@@ -87,13 +87,9 @@ async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotificat
     caller.may(Act::ManageNotifications(name))?;
     let person = caller.state.store.user(name).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
     let chosen = caller.state.store.notifications(name).await?.unwrap_or_default();
-    let nowhere = || Untested::Failed("this server has no notification channels outside the console".to_owned());
-    let notifications = caller.state.outside.notifications.as_ref().ok_or_else(nowhere);
-    let sent = match notifications {
-        Ok(notifications) => notifications.test(value.channel, &person, &chosen).await,
-        Err(untested) => Err(untested),
-    };
-    match sent {
+    let nowhere = || Problem::invalid("/channel", "this server has no notification channels outside the console");
+    let notifications = caller.state.outside.notifications.as_ref().ok_or_else(nowhere)?;
+    match notifications.test(value.channel, &person, &chosen).await {
         Ok(()) => Ok(NoContent),
         Err(Untested::TooSoon(seconds)) => {
             let problem = Problem { retry_after: Some(seconds), ..Problem::new(Code::TooManyRequests) };

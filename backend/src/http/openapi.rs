@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::header;
-use axum::response::IntoResponse;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -23,7 +22,8 @@ const LIVE: &str = "/api/v1/live";
 /// Returns the routes of `api`, and a route for their description, which includes that route itself.
 pub(super) fn mount(mut api: Api) -> Router<AppState> {
     let text: Arc<str> = described(&mut api).to_string().into();
-    api.router.route(PATH, axum::routing::get(async move || answer(&text)))
+    let answer = async move || ([(header::CONTENT_TYPE, "application/json")], text.to_string());
+    api.router.route(PATH, axum::routing::get(answer))
 }
 
 /// Returns the description of the whole API.
@@ -43,10 +43,6 @@ fn described(api: &mut Api) -> Value {
     let mcp = Endpoint { method: "post", path: mcp::PATH, operation: mcp::documentation(), describe };
     api.endpoints.push(mcp);
     document(&api.endpoints)
-}
-
-fn answer(text: &str) -> impl IntoResponse + use<> {
-    ([(header::CONTENT_TYPE, "application/json")], text.to_owned())
 }
 
 fn document(endpoints: &[Endpoint]) -> Value {

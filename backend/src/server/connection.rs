@@ -39,8 +39,9 @@ pub(super) async fn serve(
     let place = Arc::new(place);
     let phase = Arc::new(ConnectionPhase::default());
     let stream = Stream::new(stream, Arc::clone(&phase), Arc::clone(&place), limits);
-    let answers = RequestHandler { router, peer, place: Arc::clone(&place), phase };
-    let service = service_fn(move |request| answers.clone().answer(request));
+    let connected = Arc::clone(&place);
+    let service =
+        service_fn(move |request| answer(router.clone(), peer, Arc::clone(&connected), Arc::clone(&phase), request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // Also applies before any request. The time limit of a head that has begun is in `Stream`.
@@ -65,44 +66,39 @@ pub(super) async fn serve(
     }
 }
 
-#[derive(Clone)]
-struct RequestHandler {
+async fn answer(
     router: Router,
     peer: SocketAddr,
     place: Arc<ConnectionSlot>,
     phase: Arc<ConnectionPhase>,
-}
-
-impl RequestHandler {
-    async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-        let Self { router, peer, place, phase } = self;
-        phase.next();
-        let mut request = if request.body().is_end_stream() {
-            place.works();
-            request.map(Body::new)
-        } else {
-            request.map(|body| Body::new(Received::new(body, Arc::clone(&place))))
-        };
-        request.extensions_mut().insert(ConnectInfo(peer));
-        let response = router.oneshot(request).await?;
-        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            // The connection is now a WebSocket, which must not be closed to make room.
-            place.works();
-            return Ok(response);
-        }
-        phase.next();
-        Ok(response.map(|body| {
-            if body.size_hint().exact().is_some() {
-                place.waits();
-                return body;
-            }
-            place.works();
-            let generating = Generating(place);
-            Body::from_stream(body.into_data_stream().inspect_ok(move |_| {
-                let _ = &generating;
-            }))
-        }))
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    phase.next();
+    let mut request = if request.body().is_end_stream() {
+        place.works();
+        request.map(Body::new)
+    } else {
+        request.map(|body| Body::new(Received::new(body, Arc::clone(&place))))
+    };
+    request.extensions_mut().insert(ConnectInfo(peer));
+    let response = router.oneshot(request).await?;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        // The connection is now a WebSocket, which must not be closed to make room.
+        place.works();
+        return Ok(response);
     }
+    phase.next();
+    Ok(response.map(|body| {
+        if body.size_hint().exact().is_some() {
+            place.waits();
+            return body;
+        }
+        place.works();
+        let generating = Generating(place);
+        Body::from_stream(body.into_data_stream().inspect_ok(move |_| {
+            let _ = &generating;
+        }))
+    }))
 }
 
 /// A response that is generated while it is sent, for which the client waits. Once this is dropped, the server waits

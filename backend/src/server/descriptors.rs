@@ -21,17 +21,10 @@ pub fn raise_limit() {
 
 /// Returns the number of connections that leaves enough files for the database and outgoing calls.
 pub(super) fn room_for_connections() -> usize {
-    let files = usize::try_from(limit()).unwrap_or(usize::MAX);
+    #[cfg(unix)]
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let limit = None;
+    let files = usize::try_from(limit.unwrap_or(UNKNOWN)).unwrap_or(usize::MAX);
     (files.saturating_sub(64) / 8 * 7).clamp(16, MOST)
-}
-
-#[cfg(unix)]
-fn limit() -> u64 {
-    use rustix::process::{Resource, getrlimit};
-    getrlimit(Resource::Nofile).current.unwrap_or(UNKNOWN)
-}
-
-#[cfg(not(unix))]
-fn limit() -> u64 {
-    UNKNOWN
 }
