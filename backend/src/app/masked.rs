@@ -7,7 +7,6 @@ use crate::agent::{Model, Models, OnText};
 use crate::engine::{ModelAnswer, ModelRequest, ModelToolCall, TaskFailure};
 use crate::tool::Secrets;
 
-/// Models with secrets masked in their answers.
 pub struct Masked {
     pub(super) models: Models,
     pub(super) secrets: Secrets,

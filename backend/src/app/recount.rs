@@ -71,7 +71,6 @@ impl Observe for Watch {
     }
 }
 
-/// The reason why reviews could not be rechecked.
 #[derive(Debug, thiserror::Error)]
 enum RecountError {
     #[error(transparent)]

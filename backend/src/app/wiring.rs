@@ -103,12 +103,10 @@ pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: Sh
     Webhooks::new(options).map_err(|error| no_client(&error))
 }
 
-/// Converts an error of building an HTTP client.
 pub fn no_client(error: &reqwest::Error) -> anyhow::Error {
     anyhow!("the HTTP client cannot be created: {error}")
 }
 
-/// Returns how clients reach the server, and their limits.
 pub fn edge(settings: &SettingsFile) -> Edge {
     Edge {
         public_origins: settings.origins.clone().into(),
@@ -126,7 +124,6 @@ pub fn notified_url(settings: &SettingsFile, address: SocketAddr) -> String {
     url.trim_end_matches('/').to_owned()
 }
 
-/// Returns the options of notifications, from the settings and the environment.
 pub fn notifier(settings: &SettingsFile, address: SocketAddr, store: Store, clock: SharedClock) -> NotifierOptions {
     let url = notified_url(settings, address);
     let secrets = NotificationSecrets::from_env(std::env::vars());

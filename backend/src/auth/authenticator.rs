@@ -229,7 +229,6 @@ impl Authenticator {
         Ok((identity, credential))
     }
 
-    /// Commits an operation of the caller.
     pub(super) async fn commit(&self, identity: &Identity, operation: Operation) -> Result<(), Error> {
         self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
         Ok(())

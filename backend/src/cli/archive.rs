@@ -22,7 +22,6 @@ pub enum ArchiveCommand {
     },
 }
 
-/// Runs a `countersign archive` command.
 pub async fn run(command: ArchiveCommand) -> anyhow::Result<()> {
     let ArchiveCommand::Show { run, storage } = command;
     let storage = storage_of_server(&storage)?;

@@ -60,7 +60,6 @@ pub enum AuditCommand {
     },
 }
 
-/// Runs a `countersign audit` command.
 pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {

@@ -45,7 +45,6 @@ pub enum FlowCommand {
     Run(run::RunArgs),
 }
 
-/// Runs a `countersign flow` command.
 pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
     match command {
         FlowCommand::Run(args) => Box::pin(run::run(args)).await?,

@@ -98,7 +98,6 @@ pub struct ListArgs {
     server: ServerArgs,
 }
 
-/// Runs a `countersign review` command.
 pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
     match command {
         ReviewCommand::List(args) => {

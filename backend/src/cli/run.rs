@@ -55,7 +55,6 @@ pub enum RunCommand {
     },
 }
 
-/// Runs a `countersign run` command.
 pub async fn run(command: RunCommand) -> anyhow::Result<()> {
     match command {
         RunCommand::Start(args) => start::run(args).await?,

@@ -96,7 +96,6 @@ pub enum UserCommand {
     },
 }
 
-/// Runs a `countersign user` command.
 pub async fn run(command: UserCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {

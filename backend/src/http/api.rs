@@ -42,7 +42,6 @@ impl OperationDoc {
         Self { summary, query: &[], without: &[], body: None, status: 200, answer: None, authenticated: true }
     }
 
-    /// Sets a JSON response of type `T`.
     pub fn answer<T: JsonSchema>(self) -> Self {
         Self { answer: Some((SchemaGenerator::subschema_for::<T>, "application/json")), ..self }
     }
@@ -52,27 +51,22 @@ impl OperationDoc {
         Self { answer: Some((SchemaGenerator::subschema_for::<String>, content_type)), ..self }
     }
 
-    /// Sets the keys of the query, for a handler that reads the query itself.
     pub fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
     }
 
-    /// Sets the keys of the handler's query that this call does not support.
     pub fn without(self, without: &'static [&'static str]) -> Self {
         Self { without, ..self }
     }
 
-    /// Sets the body, for a handler that reads the body itself.
     pub fn body<T: JsonSchema>(self, content_type: &'static str) -> Self {
         Self { body: Some((SchemaGenerator::subschema_for::<T>, content_type)), ..self }
     }
 
-    /// Sets the HTTP status of success.
     pub fn status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 
-    /// Marks the call as open to callers who are not logged in.
     pub fn open(self) -> Self {
         Self { authenticated: false, ..self }
     }
@@ -90,7 +84,6 @@ pub(super) struct Endpoint {
     pub method: &'static str,
     /// The path from the root, with parameters in braces: `/api/v1/runs/{id}`.
     pub path: &'static str,
-    /// The documentation of the call.
     pub operation: OperationDoc,
     /// Adds the inputs of the handler to those of the description.
     pub describe: fn(&mut Inputs<'_>),
@@ -126,9 +119,7 @@ handlers! { () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 
 /// Collects routes and their descriptions.
 pub(super) struct Api {
-    /// The routes that are served.
     pub router: Router<AppState>,
-    /// The descriptions of the routes.
     pub endpoints: Vec<Endpoint>,
 }
 

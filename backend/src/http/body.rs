@@ -24,7 +24,6 @@ const MAX_DISCARDED: usize = 32 * 1024 * 1024;
 /// A JSON body, with the digest of its bytes for the idempotency key.
 #[derive(Debug)]
 pub struct Json<T> {
-    /// The value of the body.
     pub value: T,
     /// The SHA-256 of the body's bytes.
     pub digest: [u8; 32],
@@ -153,7 +152,6 @@ pub(crate) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
     Ok(pairs)
 }
 
-/// Deserializes the pairs of a query.
 pub(crate) fn fit_params<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Problem> {
     let pairs = pairs.into_iter().map(|(key, value)| (key, Param(value)));
     json::fit(MapDeserializer::<_, de::value::Error>::new(pairs))

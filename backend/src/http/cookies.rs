@@ -11,7 +11,6 @@ use crate::auth::{SECURE_SESSION_COOKIE, SESSION_COOKIE};
 /// The path of cookies that are needed only for logging in.
 pub(super) const SESSION_PATH: &str = "/api/v1/session";
 
-/// Cookies to set.
 #[derive(Default)]
 pub(super) struct Cookies(Vec<String>);
 
@@ -50,7 +49,6 @@ impl Cookies {
         Self::one(true, SECURE_SESSION_COOKIE, secret, "/", life).and(older)
     }
 
-    /// Adds other cookies to these.
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self

@@ -16,7 +16,6 @@ use crate::client_address::ClientAddress;
 
 /// The inputs of a call, as they are collected from its extractors.
 pub(super) struct Inputs<'g> {
-    /// The generator of the types' schemas.
     pub schemas: &'g mut SchemaGenerator,
     /// The query and header parameters, as OpenAPI parameter objects.
     pub parameters: Vec<Value>,

@@ -65,7 +65,6 @@ impl<'a> CallerVisibility<'a> {
         Self { caller, store, runs: HashMap::new(), reviews: HashMap::new() }
     }
 
-    /// Whether the caller may see an entry.
     async fn entry(&mut self, entry: &Entry) -> Result<bool> {
         match entry.event.audience() {
             Audience::Flows => Ok(access(self.caller, Act::SeeFlows).is_allowed()),

@@ -93,7 +93,6 @@ async fn limit_time(limit: Duration, answer: impl Future<Output = Response>) -> 
     })
 }
 
-/// Returns the response after a handler panicked.
 #[expect(clippy::needless_pass_by_value, reason = "the signature that the layer asks for")]
 pub(super) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     let why = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());

@@ -151,7 +151,6 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Whether browsers reach the server over https.
     fn is_https(&self) -> bool {
         self.public_origins.iter().any(|origin| origin.starts_with("https://"))
     }
@@ -211,7 +210,6 @@ pub fn router(state: AppState, further: Router) -> Router {
         .layer(from_fn_with_state(state, middleware::observe))
 }
 
-/// Mounts every resource together with its description.
 fn api() -> Api {
     let mut api = Api::new();
     session::mount(&mut api);

@@ -26,7 +26,6 @@ pub(super) fn mount(mut api: Api) -> Router<AppState> {
     api.router.route(PATH, axum::routing::get(answer))
 }
 
-/// Returns the description of the whole API.
 #[cfg(test)]
 pub(super) fn whole() -> Value {
     described(&mut super::api())

@@ -13,7 +13,6 @@ pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// A response of a handler. What its type does not say is declared with the route.
 pub(super) trait OperationOutput {
-    /// The HTTP status of success.
     const STATUS: Option<u16> = None;
     /// The schema of the JSON in the body.
     const ANSWER: Option<SchemaOf> = None;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use metrics::{Counter, Histogram};
 use parking_lot::RwLock;
 
-/// The metrics of requests by route.
 #[derive(Default)]
 pub(super) struct RequestMetrics(RwLock<HashMap<String, RouteMetrics>>);
 
@@ -15,7 +14,6 @@ pub(super) struct RequestMetrics(RwLock<HashMap<String, RouteMetrics>>);
 type RouteMetrics = HashMap<(&'static str, u16), (Counter, Histogram)>;
 
 impl RequestMetrics {
-    /// Counts and times a request.
     pub fn record(&self, method: &'static str, route: &str, status: u16, took: Duration) {
         let kept = self.0.read().get(route).and_then(|metrics| metrics.get(&(method, status)).cloned());
         let (requests, seconds) = kept.unwrap_or_else(|| self.look_up(method, route, status));

@@ -34,7 +34,6 @@ pub(super) fn is_asked(uri: &Uri) -> bool {
     form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).any(|(name, _)| name == "wait")
 }
 
-/// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum WaitTarget {
     /// The end of a review.

@@ -6,7 +6,6 @@ use axum::extract::ws::close_code;
 /// The maximum length of a client's message, in bytes.
 pub(super) const MAX_MESSAGE: usize = 256 * 1024;
 
-/// The reason why a session ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CloseReason {
     /// The client is gone, or does not read.

@@ -141,7 +141,6 @@ impl Hub {
 }
 
 impl HubState {
-    /// Returns the position of a cursor of the store.
     fn place(&self, cursor: &Cursor) -> Result<LogPlace, store::Error> {
         self.store.place(cursor).ok_or(store::Error::Cursor)
     }
@@ -212,7 +211,6 @@ impl CommitFollower for Tail {
 }
 
 impl Tail {
-    /// Creates a tail at the current end of the log.
     pub async fn at_end(options: HubOptions) -> Result<Self, store::Error> {
         let commits = options.store.commits();
         let head = options.store.head().await?;

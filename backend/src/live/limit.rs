@@ -51,7 +51,6 @@ pub(super) struct OpenSocket {
 }
 
 impl SocketLimits {
-    /// Creates a counter with these limits.
     pub fn new(limits: MaxSockets) -> Self {
         Self(Arc::new(LimitState { taken: Mutex::default(), limits }))
     }

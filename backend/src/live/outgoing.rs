@@ -12,16 +12,13 @@ use super::parsed_entry::ParsedEntry;
 use super::run_visibility::Viewers;
 use crate::store::cursor::LogPlace;
 
-/// An entry, ready to be sent.
 #[derive(Debug)]
 pub(super) struct OutgoingEntry {
     /// The position of the entry in the log.
     pub place: LogPlace,
     /// The same position, as clients know it.
     pub cursor: Cursor,
-    /// The kind of the entry.
     pub kind: EntryKind,
-    /// The run that the entry belongs to, if any.
     pub run_id: Option<RunId>,
     /// The whole frame, serialised once and shared by all sessions.
     pub frame: Utf8Bytes,
@@ -33,7 +30,6 @@ pub(super) struct OutgoingEntry {
 }
 
 impl OutgoingEntry {
-    /// Prepares an entry for sending to its viewers.
     pub fn new(parsed: ParsedEntry, place: LogPlace, viewers: Viewers) -> Self {
         let ParsedEntry { entry, review } = parsed;
         let rights_change = entry.event.rights_change();

@@ -6,7 +6,6 @@ use shared::inbox::rights_outline;
 use shared::log::Entry;
 use shared::review::Review;
 
-/// An entry, with its review parsed once.
 pub(super) struct ParsedEntry {
     pub entry: Entry,
     /// The outline of `data.review`.
@@ -14,7 +13,6 @@ pub(super) struct ParsedEntry {
 }
 
 impl ParsedEntry {
-    /// Parses the review of an entry.
     pub fn new(entry: Entry) -> Self {
         let review = entry.event.review().map(|review| Arc::new(rights_outline(&review)));
         Self { entry, review }

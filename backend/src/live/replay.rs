@@ -33,7 +33,6 @@ pub(super) enum ReplayPlace {
     Ring(u64),
 }
 
-/// The result of waiting for entries.
 #[derive(Debug)]
 pub(super) enum Replayed {
     /// The next entries, and the position of the session after them.

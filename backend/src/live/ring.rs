@@ -31,7 +31,6 @@ struct Window {
     floor: LogPlace,
     /// The position up to which the log has been read.
     head: LogPlace,
-    /// The number of listeners.
     listeners: usize,
 }
 
@@ -47,7 +46,6 @@ impl Window {
     }
 }
 
-/// The result of reading from the ring.
 #[derive(Debug)]
 pub(super) enum RingRead {
     /// The next entries, in order. Empty if there are none yet.
@@ -102,12 +100,10 @@ impl Ring {
         self.window.write().listeners += 1;
     }
 
-    /// Removes a listener.
     pub fn leave(&self) {
         self.window.write().listeners -= 1;
     }
 
-    /// Whether there are listeners.
     pub fn has_listeners(&self) -> bool {
         self.window.read().listeners > 0
     }

@@ -47,7 +47,6 @@ const CLOSE_UNAUTHENTICATED: u16 = 4401;
 
 type Step = Result<(), CloseReason>;
 
-/// The session of a client on its WebSocket.
 pub(super) struct SocketSession<S> {
     socket: S,
     hub: Hub,
@@ -74,7 +73,6 @@ where
     S: Stream<Item = Result<Message, E>> + Sink<Message, Error = E> + Unpin,
     E: std::fmt::Display,
 {
-    /// Creates the session of an authenticated client.
     pub fn new(socket: S, hub: Hub, auth: Arc<dyn Authenticate>, actor: Actor) -> Self {
         let now = Instant::now();
         Self {

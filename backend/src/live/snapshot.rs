@@ -16,7 +16,6 @@ use crate::store::{Pending, Tally};
 /// The maximum total size of the reviews in a snapshot, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-/// A snapshot, ready to be sent.
 pub(super) struct LiveSnapshot {
     /// The snapshot as a message, in JSON.
     pub text: Utf8Bytes,

@@ -7,7 +7,6 @@ use shared::protocol::Topic;
 /// The maximum number of runs that a session may follow.
 pub(super) const MAX_RUNS: usize = 32;
 
-/// The topics of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Topics {
     /// Whether reviews are requested, so that snapshots contain them.

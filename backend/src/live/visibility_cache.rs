@@ -34,7 +34,6 @@ struct Cached {
     uses: u64,
     /// Their total size, in bytes.
     bytes: usize,
-    /// The runs that are being read.
     reading: HashMap<RunId, Reading>,
 }
 

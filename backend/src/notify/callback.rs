@@ -24,7 +24,6 @@ pub const NO_CALLBACKS: &str =
     "this server has no COUNTERSIGN_CALLBACK_SECRET: set it, or leave this out and read the answer with GET";
 /// The longest callback URL, in bytes.
 const MAX_URL: usize = 2048;
-/// The environment variable of the secret.
 const VARIABLE: &str = "COUNTERSIGN_CALLBACK_SECRET";
 
 /// Reads the keys that sign callbacks from the environment. Returns `None` if the secret is not set: then nothing is

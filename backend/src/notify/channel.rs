@@ -21,7 +21,6 @@ use crate::store::{
 };
 
 impl Outlets {
-    /// Plans the deliveries to the channels of the settings.
     pub(super) fn to_channels(&self, notice: &Announcement<'_>) -> Vec<NewDelivery> {
         let Announced { occasion: Occasion::Requested, about: AnnouncedSubject::Review(review), .. } = notice.announced
         else {
@@ -124,7 +123,6 @@ fn channel_of(review: &Review) -> Option<&str> {
     review.asked.as_ref().filter(|asked| asked.via == Via::Slack).map(|asked| asked.by.as_str())
 }
 
-/// Whether a delivery asks about a review in this channel.
 fn asks_in(delivery: &NewDelivery, review: &Review, channel: &str) -> bool {
     delivery.kind == DeliveryKind::SlackChannel
         && delivery.event == DeliveryEvent::Announce(Occasion::Requested)

@@ -49,7 +49,6 @@ fn is_by(reader: &Username, comment: &Comment) -> bool {
     comment.by == *reader && comment.token.is_none()
 }
 
-/// Whether a delivery tells a person of a comment.
 fn tells_of_comment(held: &StoredDelivery) -> bool {
     matches!(held.kind, DeliveryKind::Person(_)) && held.event == DeliveryEvent::Announce(Occasion::Commented)
 }

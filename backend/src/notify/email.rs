@@ -29,7 +29,6 @@ const MAX_LISTED: usize = 50;
 /// reply, because it scans the mail first, and delivers it even if nobody waits any more; a client that gives up early
 /// would send it again (RFC 5321, 4.5.3.2.6).
 const SEND_TIMEOUT: Duration = Duration::from_mins(10);
-/// The environment variable of the password.
 const PASSWORD: &str = "COUNTERSIGN_SMTP_PASSWORD";
 
 /// Sends mails through the SMTP server of the settings.
@@ -176,7 +175,6 @@ fn of_run(item: &MailItem<'_>, run: &RunSummary) -> String {
     text
 }
 
-/// The lines of a quotation.
 fn quotation(quotation: &Quotation) -> [String; 2] {
     let left_out = quotation.left_out.as_ref().map(|left_out| format!("\n{left_out}\n")).unwrap_or_default();
     [format!("{}\n", quotation.text), left_out]

@@ -29,7 +29,6 @@ impl Filter {
         }
     }
 
-    /// Whether the filter lets this review pass.
     pub(super) fn passes_review(&self, review: &Review) -> bool {
         let Self { flows, roles, kinds, severities } = self;
         (flows.is_empty() || review.flow.as_ref().is_some_and(|flow| flows.contains(flow)))

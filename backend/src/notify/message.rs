@@ -86,7 +86,6 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
     excerpt(&text.split_whitespace().collect::<Vec<_>>().join(" "), max).0
 }
 
-/// A review's title, in one line.
 pub(super) fn title(review: &Review) -> String {
     one_line(&review.title, MAX_TITLE)
 }

@@ -65,7 +65,6 @@ impl Announcement<'_> {
     }
 }
 
-/// The ids of what is announced.
 pub(super) fn subject_of(about: &AnnouncedSubject) -> DeliverySubject {
     match about {
         AnnouncedSubject::Review(review) => of_review(review),
@@ -73,7 +72,6 @@ pub(super) fn subject_of(about: &AnnouncedSubject) -> DeliverySubject {
     }
 }
 
-/// The ids of a review.
 pub(super) fn of_review(review: &Review) -> DeliverySubject {
     DeliverySubject::Review(review.id, review.run_id)
 }
@@ -99,7 +97,6 @@ pub(super) const OVER: &str = "over";
 /// Reason for an update: others are asked now.
 pub(super) const PASSED_ON: &str = "passed_on";
 
-/// Makes the deliveries to programs.
 pub(super) fn to_programs(notice: &Announcement<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
     let occasion = notice.announced.occasion;
     let names = notice.wanted_by(&outlets.webhooks, |webhook, about| webhook.wants(occasion, about));

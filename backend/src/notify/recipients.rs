@@ -36,7 +36,6 @@ const ALONE_AFTER: u32 = 5;
 pub(super) struct Recipient {
     record: UserRecord,
     choice: Notifications,
-    /// The person with their current rights.
     principal: Principal,
     /// The time at which these rights change by themselves, because a deputyship begins or ends.
     changes_at: Option<Timestamp>,

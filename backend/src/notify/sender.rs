@@ -23,7 +23,6 @@ pub(super) struct Sender {
     pub first_wait: Duration,
 }
 
-/// The default lease terms of a sender.
 pub(super) fn terms(clock: &SharedClock) -> LeaseTerms {
     LeaseTerms {
         owner: format!("sender-{}", hex::encode(&clock.random()[..6])),

@@ -35,7 +35,6 @@ pub(super) struct Webhook {
 }
 
 impl Webhook {
-    /// Creates a webhook from its settings and its secrets.
     pub fn new(name: &str, settings: WebhookSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.webhooks.{name}]: {why}"));
         if !is_name(name) {
@@ -49,7 +48,6 @@ impl Webhook {
         Ok(Self { url, events, filter: Filter { flows, roles, kinds, severities }, keys })
     }
 
-    /// Whether the program is notified of this on this occasion.
     pub fn wants(&self, occasion: Occasion, about: &AnnouncedSubject) -> bool {
         self.events.contains(&occasion) && self.filter.passes(about)
     }

@@ -121,7 +121,6 @@ impl ConnectionSlot {
         taken.waiting.remove(&self.waits.swap(0, Ordering::Relaxed));
     }
 
-    /// Waits until the connection is evicted.
     pub async fn evicted(&self) {
         self.evicted.notified().await;
     }

@@ -22,7 +22,6 @@ use shared::JsonMap;
 use super::settings::is_private;
 use crate::http_client::{self, USER_AGENT};
 
-/// The timeout of a request to the provider.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum length of a response, in bytes.
 const MAX_ANSWER: usize = 1024 * 1024;
@@ -94,10 +93,8 @@ pub(super) type OidcClient = Client<
     EndpointMaybeSet,
 >;
 
-/// The HTTP client for requests to the provider.
 pub(super) struct HttpClient(reqwest::Client);
 
-/// The reason why a request to the provider failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HttpError {
     #[error(transparent)]

@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use crate::auth::user_setup::{check_roles, check_text};
 
-/// The environment variable with the client's secret.
 const SECRET: &str = "COUNTERSIGN_OIDC_SECRET";
 /// The path of this server to which the provider sends people back.
 const CALLBACK: &str = "/api/v1/session/oidc/callback";

@@ -40,7 +40,6 @@ pub struct ReassignArgs {
     server: ServerArgs,
 }
 
-/// Reassigns the review.
 pub async fn run(args: ReassignArgs) -> anyhow::Result<()> {
     let assignee = |user: Option<Username>, role: Option<String>| user.map(Assignee::User).or(role.map(Assignee::Role));
     let Some(to) = assignee(args.user, args.role) else { anyhow::bail!("--user or --role: say who decides it") };

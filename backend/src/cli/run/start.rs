@@ -41,7 +41,6 @@ pub struct StartArgs {
     server: ServerArgs,
 }
 
-/// Starts the run.
 pub async fn run(args: StartArgs) -> anyhow::Result<()> {
     let StartArgs { flow, version, launch, wait, idempotency_key, server } = args;
     let api = server.client()?;

@@ -80,7 +80,6 @@ enum MenuEntry<'a> {
     FreeText,
 }
 
-/// The menu of a review.
 struct Menu<'a> {
     review: &'a Review,
     /// The id of the node that asks, or else the title of the review.

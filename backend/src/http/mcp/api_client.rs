@@ -47,7 +47,6 @@ impl ApiClient {
         self.origin.as_deref()
     }
 
-    /// Gets a resource.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Problem> {
         self.call(Method::GET, path, None, Body::empty()).await
     }

@@ -31,7 +31,6 @@ use server::McpEndpoint;
 
 pub(super) const PATH: &str = "/mcp";
 
-/// Returns the documentation of the endpoint for OpenAPI.
 pub(super) fn documentation() -> OperationDoc {
     OperationDoc::new("Send a message of the Model Context Protocol (Streamable HTTP, without sessions)")
         .body::<JsonMap>("application/json")

@@ -40,7 +40,6 @@ pub(super) struct QuestionResult {
     /// Why there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The number of comments on it.
     #[serde(skip_serializing_if = "shared::is_default")]
     comment_count: usize,
     /// The newest comments, in order. Each is data in a member of its own, so that no text in it can pass for anything
@@ -51,7 +50,6 @@ pub(super) struct QuestionResult {
     hint: Option<String>,
 }
 
-/// A comment on a question.
 #[derive(Serialize)]
 struct CommentResult {
     by: Username,

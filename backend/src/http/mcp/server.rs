@@ -180,7 +180,6 @@ impl McpEndpoint {
         self.question(now.unwrap_or(review))
     }
 
-    /// Gets a review as it is.
     async fn review(&self, id: ReviewId) -> Result<Review, Problem> {
         // The caller's agent reads the answer, but the caller has not seen the review.
         self.api.get(&format!("/api/v1/reviews/{id}?view=false")).await

@@ -72,7 +72,6 @@ impl Interaction {
         self.is_from_dialog.then(|| json!({ "response_action": "errors", "errors": { REASON: shown() } }))
     }
 
-    /// The dialog that asks for the reason.
     pub(in super::super) fn reason_dialog(&self, review: &Review) -> Value {
         let held = Held { press: self.press.clone(), url: self.response_url.clone() };
         let element = json!({

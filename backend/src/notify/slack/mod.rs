@@ -105,7 +105,6 @@ impl Slack {
         Ok(Posted { receipt, whole })
     }
 
-    /// Replaces the content of a message.
     pub async fn update(&self, receipt: &Receipt, message: &SlackMessage) -> Result<(), DeliveryFailure> {
         let Receipt { channel, ts } = receipt;
         self.show("chat.update", json!({ "channel": channel, "ts": ts }), message).await.map(|_| ())

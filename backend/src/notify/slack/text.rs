@@ -26,7 +26,6 @@ pub(super) fn context(text: &str) -> Value {
     json!({ "type": "context", "elements": [plain(text, MAX_SECTION)] })
 }
 
-/// The button that opens a page of the console.
 pub(super) fn open_button(link: &str) -> Value {
     json!({ "type": "button", "action_id": "open", "text": plain(OPEN, MAX_LABEL), "url": link })
 }
@@ -55,7 +54,6 @@ pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The number of characters of a text once it is escaped.
 pub(super) fn escaped_length(text: &str) -> usize {
     text.chars().map(width).sum()
 }
