@@ -68,7 +68,7 @@ impl HashingQueue {
                 Origin::Person(_) => PLACES_OF_PERSON,
             };
             let turn = self.lines.turn(origin, places, 1).await;
-            in_lines.push(turn.ok_or(Error::TooManyAttempts { retry_after: 1 })?);
+            in_lines.push(turn.ok_or(Error::TooManyAttempts(1))?);
         }
         let free = Arc::clone(&self.free).acquire_owned().await.map_err(|error| Error::Hash(error.to_string()))?;
         Ok(HashingTurn { _free: free, _in_lines: in_lines })

@@ -48,12 +48,10 @@ pub enum Error {
     /// The request was refused for another reason.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// Too many failed attempts, by account, network, browser, session or second factor, or too many waiting ones.
-    #[error("too many attempts; try again in {retry_after} s")]
-    TooManyAttempts {
-        /// Seconds until the next attempt is accepted.
-        retry_after: u64,
-    },
+    /// Too many failed attempts, by account, network, browser, session or second factor, or too many waiting ones. The
+    /// next attempt is accepted after this many seconds.
+    #[error("too many attempts; try again in {0} s")]
+    TooManyAttempts(u64),
     /// The data of a user are not valid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Mistake>),

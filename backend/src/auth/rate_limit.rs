@@ -95,14 +95,14 @@ impl LoginLimits {
     /// Checks that another attempt is allowed. Fails with the longest wait of the keys.
     pub(super) fn check(&self, keys: &[AttemptKey], uptime: Duration) -> Result<(), Error> {
         match keys.iter().filter_map(|key| self.of(key).check(key, uptime).err()).max() {
-            Some(retry_after) => Err(Error::TooManyAttempts { retry_after }),
+            Some(seconds) => Err(Error::TooManyAttempts(seconds)),
             None => Ok(()),
         }
     }
 
     /// Counts an attempt, whether or not it fails, if another one is allowed.
     pub(super) fn take(&self, key: &AttemptKey, uptime: Duration) -> Result<(), Error> {
-        self.of(key).take(key, uptime).map_err(|retry_after| Error::TooManyAttempts { retry_after })
+        self.of(key).take(key, uptime).map_err(Error::TooManyAttempts)
     }
 
     pub(super) fn count(&self, keys: &[AttemptKey], uptime: Duration) {
@@ -141,8 +141,8 @@ mod tests {
             limit.check(&key, now).unwrap();
             limit.count(&key, now);
         }
-        let Err(Error::TooManyAttempts { retry_after }) = limit.check(&key, now) else { panic!("was heard") };
-        assert_eq!(retry_after, 60);
+        let Err(Error::TooManyAttempts(seconds)) = limit.check(&key, now) else { panic!("was heard") };
+        assert_eq!(seconds, 60);
         limit.check(&key, now + Duration::from_mins(1)).unwrap();
     }
 }

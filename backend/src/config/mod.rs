@@ -184,30 +184,15 @@ pub struct Storage {
 /// The reason why the settings are not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file cannot be read.
-    #[error("the settings file {path} cannot be read: {source}")]
-    Unread {
-        /// The path of the settings file: that of `--config`, or of `countersign.toml` in the data folder.
-        path: String,
-        /// The error of the system.
-        source: std::io::Error,
-    },
-    /// The file has an error.
-    #[error("the settings file {path}: {source}")]
-    SettingsFile {
-        /// The path of the settings file: that of `--config`, or of `countersign.toml` in the data folder.
-        path: String,
-        /// The error, with its line.
-        source: Box<toml::de::Error>,
-    },
-    /// A folder cannot be created.
-    #[error("the data folder {path} cannot be created: {source}; choose another one with --data")]
-    Data {
-        /// The path of the data folder; `data` if `--data` names none.
-        path: String,
-        /// The error of the system.
-        source: std::io::Error,
-    },
+    /// The file at this path cannot be read.
+    #[error("the settings file {0} cannot be read: {1}")]
+    Unread(String, #[source] std::io::Error),
+    /// The file at this path has an error, which names its line.
+    #[error("the settings file {0}: {1}")]
+    SettingsFile(String, #[source] Box<toml::de::Error>),
+    /// The data folder at this path cannot be created.
+    #[error("the data folder {0} cannot be created: {1}; choose another one with --data")]
+    Data(String, #[source] std::io::Error),
     /// `--demo` was combined with an address that other machines can reach. It prints login links.
     #[error("--demo prints login links, so it needs a loopback address to listen on, not {0}")]
     DemoAddress(SocketAddr),
@@ -250,7 +235,7 @@ impl Storage {
 
     /// Creates the data folder if it is missing.
     pub fn make_folder(&self) -> Result<(), Error> {
-        let failed = |source| Error::Data { path: self.data.display().to_string(), source };
+        let failed = |error| Error::Data(self.data.display().to_string(), error);
         files::make_private_folder(&self.data).map_err(failed)
     }
 }
@@ -305,8 +290,8 @@ impl SettingsFile {
             None => return Ok(Self::default()),
         };
         let shown = || path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Unread { path: shown(), source })?;
-        toml::from_str(&text).map_err(|source| Error::SettingsFile { path: shown(), source: Box::new(source) })
+        let text = std::fs::read_to_string(path).map_err(|error| Error::Unread(shown(), error))?;
+        toml::from_str(&text).map_err(|error| Error::SettingsFile(shown(), Box::new(error)))
     }
 }
 

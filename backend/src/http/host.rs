@@ -2,16 +2,12 @@
 //! rebinding) and would then have the same origin as this server.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::{header, uri::Authority};
 use shared::error::{Code, Problem};
 
 use super::problem::Result;
-
-/// The allowed host names, in addition to IP addresses, `localhost` and the public origins; `*` allows all.
-pub type Hosts = Arc<[String]>;
 
 /// The paths for monitoring, which are served under any host name because they reveal no data of users.
 const OPEN: [&str; 3] = ["/healthz", "/readyz", "/metrics"];

@@ -61,10 +61,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use caller::Caller;
 use caller::Write;
-pub use host::Hosts;
 #[cfg(test)]
 pub(crate) use log::lets_see;
-pub use origin::{PublicOrigins, origin_allowed};
+pub use origin::origin_allowed;
 
 use crate::audit::Seals;
 use crate::auth::Authenticator;
@@ -136,14 +135,14 @@ impl Outside {
 /// How clients reach the server, and their limits.
 #[derive(Clone, Default)]
 pub struct Edge {
-    /// The public addresses of the console, besides the `Host` of a request.
-    pub public_origins: PublicOrigins,
+    /// The public addresses of the console, such as `https://countersign.example`, besides the `Host` of a request.
+    pub public_origins: Arc<[String]>,
     /// The proxies whose client addresses are trusted.
     pub trusted_proxies: TrustedProxies,
     /// The limits for the writes of each person.
     pub budgets: Arc<Budgets>,
-    /// Further host names that requests may name.
-    pub hosts: Hosts,
+    /// The host names that requests may name besides IP addresses, `localhost` and the public origins; `*`: any.
+    pub hosts: Arc<[String]>,
     /// The SHA-256 of the bearer token with which clients may read `/metrics`; `None`: there is no such token.
     pub metrics_token: Option<[u8; 32]>,
     /// Cancelled when the server stops; ends the wait of requests that wait for a review or a run.

@@ -1,15 +1,10 @@
 //! Refuses writes that a page of another site makes a browser send: the browser adds the session cookie to them, too.
 
-use std::sync::Arc;
-
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header, uri::Authority};
 use shared::error::{Code, Problem};
 
 use super::problem::Result;
-
-/// The public addresses of the console, such as `https://countersign.example`, besides the `Host` of a request.
-pub type PublicOrigins = Arc<[String]>;
 
 /// Whether a write or an upgrade has an allowed `Origin`: none (no browser page sent it), the host of the request, or
 /// one of `public`.

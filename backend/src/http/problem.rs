@@ -31,13 +31,11 @@ impl From<auth::Error> for Refused {
     fn from(error: auth::Error) -> Self {
         Self(match error {
             auth::Error::Unauthenticated(detail) => Problem::new(Code::Unauthenticated).detail(detail),
-            error @ auth::Error::SecondFactorRequired => {
-                Problem::new(Code::SecondFactorRequired).detail(error.to_string())
-            }
+            auth::Error::SecondFactorRequired => Problem::new(Code::SecondFactorRequired).detail(error.to_string()),
             auth::Error::Problem(problem) => *problem,
-            auth::Error::TooManyAttempts { retry_after } => {
-                let problem = Problem { retry_after: Some(retry_after), ..Problem::new(Code::TooManyRequests) };
-                problem.detail(format!("too many attempts; try again in {retry_after} s"))
+            auth::Error::TooManyAttempts(seconds) => {
+                let problem = Problem { retry_after: Some(seconds), ..Problem::new(Code::TooManyRequests) };
+                problem.detail(error.to_string())
             }
             auth::Error::Invalid(mistakes) => Problem::new(Code::Invalid).errors(mistakes),
             auth::Error::Commit(error) => of_commit(error, None),
