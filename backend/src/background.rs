@@ -20,14 +20,8 @@ pub async fn rest_after(begun: Instant) {
 }
 
 /// The tasks of one server. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Background(Arc<watch::Sender<Option<&'static str>>>);
-
-impl Default for Background {
-    fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(None)))
-    }
-}
 
 impl Background {
     /// Wraps a task: if it ends before `stop` was cancelled, [`Self::failed`] reports its name.

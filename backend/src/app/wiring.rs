@@ -127,7 +127,8 @@ pub fn notified_url(settings: &SettingsFile, address: SocketAddr) -> String {
 pub fn notifier(settings: &SettingsFile, address: SocketAddr, store: Store, clock: SharedClock) -> NotifierOptions {
     let url = notified_url(settings, address);
     let secrets = NotificationSecrets::from_env(std::env::vars());
-    NotifierOptions::new(store, clock, settings.notifications.clone(), secrets, url)
+    let (settings, first_wait) = (settings.notifications.clone(), Duration::from_secs(5));
+    NotifierOptions { store, clock, settings, secrets, url, first_wait }
 }
 
 /// Returns the URL at which browsers reach the console.

@@ -64,9 +64,7 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewDeputy
         created_at: moment.now,
     };
     let operation = store::Operation::NameDeputy(Box::new(span));
-    let Committed::Deputy { deputyship } = write.commit(digest, operation).await? else {
-        return Err(unexpected());
-    };
+    let Committed::Deputy { deputyship } = write.commit(digest, operation).await? else { return Err(unexpected()) };
     caller.state.authenticator.invalidate();
     Ok(Created(*deputyship))
 }

@@ -43,9 +43,7 @@ async fn give(
     let seen = caller.state.store.seen_through(caller.principal(), &summary).await?;
     let involvement = seen.unwrap_or(Involvement::None);
     let give = store::Operation::GiveFeedback { run, involvement, feedback: Box::new(value) };
-    let Committed::Feedback { feedback } = write.commit(digest, give).await? else {
-        return Err(unexpected());
-    };
+    let Committed::Feedback { feedback } = write.commit(digest, give).await? else { return Err(unexpected()) };
     Ok(Created(*feedback))
 }
 

@@ -74,9 +74,7 @@ async fn launch(write: Write, body::Json { value, digest }: body::Json<Launch>) 
     let Launch { flow, version, input, context, callback_url } = value;
     write.caller.state.outside.check_callback(callback_url.as_deref())?;
     let launch = store::Operation::Launch { run, flow, version, input, context: Box::new(context), callback_url };
-    let Committed::Run { run } = write.commit(digest, launch).await? else {
-        return Err(unexpected());
-    };
+    let Committed::Run { run } = write.commit(digest, launch).await? else { return Err(unexpected()) };
     let location = format!("/api/v1/runs/{}", run.summary.id);
     Ok((StatusCode::CREATED, AppendHeaders([(header::LOCATION, location)]), Json(run)).into_response())
 }
@@ -135,9 +133,7 @@ async fn cancel(
     caller.may(Act::CancelRun(&summary))?;
     let input = Input::Cancel { by: caller.principal().clone(), reason: value.reason };
     let cancel = store::Operation::Run { run: id, input: Box::new(input) };
-    let Committed::Run { run } = write.commit(digest, cancel).await? else {
-        return Err(unexpected());
-    };
+    let Committed::Run { run } = write.commit(digest, cancel).await? else { return Err(unexpected()) };
     Ok(Json(*run))
 }
 

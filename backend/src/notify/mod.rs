@@ -92,19 +92,6 @@ pub struct NotifierOptions {
     pub first_wait: Duration,
 }
 
-impl NotifierOptions {
-    /// Creates options with the usual wait of about five seconds before the second attempt.
-    pub fn new(
-        store: Store,
-        clock: SharedClock,
-        settings: NotificationSettings,
-        secrets: NotificationSecrets,
-        url: String,
-    ) -> Self {
-        Self { store, clock, settings, secrets, url, first_wait: Duration::from_secs(5) }
-    }
-}
-
 /// The channels that are set up on this server.
 struct Outlets {
     clients: Clients,

@@ -56,7 +56,7 @@ impl People {
                 people.push(Recipient::of(store, record, choice).await?);
             }
         }
-        let until = people.iter().filter_map(Recipient::changes_at).min();
+        let until = people.iter().filter_map(|person| person.changes_at).min();
         let people: Arc<[Recipient]> = people.into();
         self.0 = Some(Known { people: Arc::clone(&people), until });
         Ok(people)

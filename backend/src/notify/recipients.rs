@@ -37,8 +37,8 @@ pub(super) struct Recipient {
     record: UserRecord,
     choice: Notifications,
     principal: Principal,
-    /// The time at which these rights change by themselves, because a deputyship begins or ends.
-    changes_at: Option<Timestamp>,
+    /// The time at which these rights change by themselves; `None` if no deputyship begins or ends.
+    pub changes_at: Option<Timestamp>,
 }
 
 impl Recipient {
@@ -51,11 +51,6 @@ impl Recipient {
             (principal.stands_for, changes_at) = (standing.stands_for, standing.until);
         }
         Ok(Self { record, choice, principal, changes_at })
-    }
-
-    /// Returns the time at which the person's rights change by themselves; `None` if no deputyship begins or ends.
-    pub fn changes_at(&self) -> Option<Timestamp> {
-        self.changes_at
     }
 }
 

@@ -96,7 +96,7 @@ impl McpEndpoint {
         Self { api, caller, permission_wait }
     }
 
-    async fn call(&self, tool: McpTool, arguments: JsonMap, heartbeat: &Heartbeat) -> Result<Value, Box<Problem>> {
+    async fn call(&self, tool: McpTool, mut arguments: JsonMap, heartbeat: &Heartbeat) -> Result<Value, Box<Problem>> {
         match tool {
             McpTool::Ask(kind) => self.ask(kind, arguments).await,
             McpTool::PermissionPrompt => {
@@ -119,7 +119,6 @@ impl McpEndpoint {
                 self.question(review)
             }
             McpTool::CommentOnReview => {
-                let mut arguments = arguments;
                 let key: Option<String> = take(&mut arguments, "idempotency_key")?;
                 let CommentOnReview { review_id, text } = read(arguments)?;
                 let path = format!("/api/v1/reviews/{review_id}/comments");
@@ -140,7 +139,6 @@ impl McpEndpoint {
                 value(&FlowsResult::from(page))
             }
             McpTool::StartRun => {
-                let mut arguments = arguments;
                 let key: Option<String> = take(&mut arguments, "idempotency_key")?;
                 only_arguments(&arguments, &[tools::CALLBACK_URL])?;
                 self.run(self.api.post("/api/v1/runs", key.as_deref(), &arguments).await?).await

@@ -22,9 +22,7 @@ pub(super) async fn ask(write: Write, body::Json { value: asked, digest }: body:
     caller.state.outside.check_callback(asked.callback_url.as_deref())?;
     let run = RunId(Moment::of(&*caller.state.clock).ids().uuid());
     let ask = Operation::Ask { run, question: Box::new(question) };
-    let Committed::Review { review } = write.commit(digest, ask).await? else {
-        return Err(unexpected());
-    };
+    let Committed::Review { review } = write.commit(digest, ask).await? else { return Err(unexpected()) };
     let location = format!("/api/v1/reviews/{}", review.id);
     Ok((StatusCode::CREATED, AppendHeaders([(header::LOCATION, location)]), Json(review)).into_response())
 }

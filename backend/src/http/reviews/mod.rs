@@ -140,9 +140,7 @@ impl ReviewWrite {
         let caller = &write.caller;
         let input = Box::new(input(review, caller.principal().clone(), via(caller, &headers)));
         let operation = store::Operation::Review { review, input };
-        let Committed::Decided { decided } = write.commit(body, operation).await? else {
-            return Err(unexpected());
-        };
+        let Committed::Decided { decided } = write.commit(body, operation).await? else { return Err(unexpected()) };
         Ok(Json(*decided))
     }
 }

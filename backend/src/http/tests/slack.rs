@@ -51,7 +51,8 @@ pub(super) async fn workspace_with(mut site: Site, edge: Edge, channels: &str) -
     let variables = [("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"), ("COUNTERSIGN_SLACK_SIGNING_SECRET", SIGNING_SECRET)];
     let secrets = NotificationSecrets::from_env(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let url = "https://desk.example".to_owned();
-    let options = NotifierOptions::new(site.store.clone(), site.clock.clone(), settings, secrets, url);
+    let (store, clock, first_wait) = (site.store.clone(), site.clock.clone(), Duration::from_secs(5));
+    let options = NotifierOptions { store, clock, settings, secrets, url, first_wait };
     let notifier = Notifier::run(options).await.unwrap();
     site.tell(notifier.notifications(), edge);
     (site, slack, notifier)

@@ -41,8 +41,8 @@ fn secrets() -> NotificationSecrets {
 
 fn options(world: &World, store: &Store, settings: &NotificationSettings) -> NotifierOptions {
     let clock: SharedClock = world.clock.clone();
-    let options = NotifierOptions::new(store.clone(), clock, settings.clone(), secrets(), URL.to_owned());
-    NotifierOptions { first_wait: Duration::from_millis(20), ..options }
+    let (store, settings, first_wait) = (store.clone(), settings.clone(), Duration::from_millis(20));
+    NotifierOptions { store, clock, settings, secrets: secrets(), url: URL.to_owned(), first_wait }
 }
 
 async fn start(world: &World, settings: &NotificationSettings) -> Notifier {
