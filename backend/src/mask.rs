@@ -228,7 +228,6 @@ impl Layer {
     }
 }
 
-/// A syntax of escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Escape {
     Json,
@@ -236,14 +235,12 @@ enum Escape {
     Html,
 }
 
-/// The meaning of an escape.
 #[derive(Clone, Copy)]
 enum Means {
     Byte(u8),
     Char(char),
 }
 
-/// Decodes a JSON escape at the beginning of a text.
 fn json_escape(text: &[u8]) -> Option<(usize, Means)> {
     let byte = match text.get(1)? {
         same @ (b'"' | b'\\' | b'/' | b'\'') => *same,

@@ -18,7 +18,6 @@ use crate::engine::{Input, Refusal};
 use crate::live::Observe;
 use crate::store::{Change, CommitError, Error, Operation, Store};
 
-/// The number of reviews read per page.
 const PAGE: u32 = 500;
 /// The minimum interval between checks while runs are being committed.
 const PAUSE: Duration = Duration::from_secs(5);

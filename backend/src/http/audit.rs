@@ -96,7 +96,6 @@ async fn export(caller: Caller, request: Request) -> Result<Response> {
     Ok(response)
 }
 
-/// Returns the response to an export that could not begin.
 fn not_begun(error: ExportError) -> Refused {
     match error {
         ExportError::Store(error) => error.into(),

@@ -217,7 +217,7 @@ pub(super) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     }
 }
 
-/// Refuses the first of these members of a query that is wrong, with the reason.
+/// Refuses the first of these members of a request that is wrong, with the reason.
 pub(super) fn refuse<const N: usize>(members: [(&str, bool, &str); N]) -> Result<(), Problem> {
     let wrong = members.into_iter().find(|(_, is_wrong, _)| *is_wrong);
     wrong.map_or(Ok(()), |(path, _, why)| Err(Problem::invalid(path, why)))

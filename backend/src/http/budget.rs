@@ -41,7 +41,6 @@ struct Costs {
     payer: OnceLock<Arc<Identity>>,
     /// The most bytes that the body may have.
     announced: u64,
-    /// The bytes of the body that have been read.
     read: AtomicU64,
 }
 

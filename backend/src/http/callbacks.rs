@@ -14,17 +14,11 @@ use super::body::Json;
 use super::problem::Result;
 use crate::engine::{Input, Refusal};
 use crate::problem::of_commit;
-use crate::rate_limit::RateLimit;
 use crate::store::{Change, CommitError, Operation};
 
 /// How many times a secret may be tried in a burst. After that, one further attempt is allowed every [`BETWEEN_TRIES`].
-const TRIES: u32 = 20;
-const BETWEEN_TRIES: Duration = Duration::from_secs(1);
-
-/// Returns the rate limit for callbacks, which counts per task.
-pub(super) fn limit() -> RateLimit {
-    RateLimit::new(TRIES, BETWEEN_TRIES)
-}
+pub(super) const TRIES: u32 = 20;
+pub(super) const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
 pub(super) fn mount(api: &mut Api) {
     let answer = OperationDoc::new("Send the later answer to the decision request of a webhook handler").open();

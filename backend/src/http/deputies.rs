@@ -13,7 +13,7 @@ use shared::error::{Code, Problem};
 use shared::id::{DeputyId, ReviewId};
 
 use super::api::Api;
-use super::body::{self, Id, Params};
+use super::body::{self, Id, Params, refuse};
 use super::outputs::Created;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
@@ -47,12 +47,10 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewDeputy
     caller.confirmed().await?;
     check_text("/note", value.note.as_deref())?;
     let from = value.from.unwrap_or(moment.now);
-    if value.until <= from.max(moment.now) {
-        return Err(Problem::invalid("/until", "must be after `from`, and not in the past").into());
-    }
-    if value.until > from.after(LONGEST) {
-        return Err(Problem::invalid("/until", "must be at most a year after `from`").into());
-    }
+    refuse([
+        ("/until", value.until <= from.max(moment.now), "must be after `from`, and not in the past"),
+        ("/until", value.until > from.after(LONGEST), "must be at most a year after `from`"),
+    ])?;
     let span = Deputyship {
         id: DeputyId(moment.ids().uuid()),
         person,

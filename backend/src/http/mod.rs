@@ -106,6 +106,7 @@ pub struct AppParts {
     checks: ChecksAtOnce,
     reads: ReadsAtOnce,
     request_metrics: RequestMetrics,
+    /// The limit for callbacks, which counts per task.
     callback_limit: RateLimit,
 }
 
@@ -179,7 +180,7 @@ impl AppState {
             checks: ChecksAtOnce::default(),
             reads: ReadsAtOnce::default(),
             request_metrics: RequestMetrics::default(),
-            callback_limit: callbacks::limit(),
+            callback_limit: RateLimit::new(callbacks::TRIES, callbacks::BETWEEN_TRIES),
         }))
     }
 }

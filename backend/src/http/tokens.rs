@@ -9,7 +9,7 @@ use shared::error::{Code, Problem, pointer};
 use shared::id::{TokenId, Username};
 
 use super::api::Api;
-use super::body::{self, Id, Params};
+use super::body::{self, Id, Params, refuse};
 use super::outputs::Created;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
@@ -58,9 +58,8 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
         return Err(Problem::invalid(path, "a token can have only roles that its creator has").into());
     }
     let moment = Moment::of(&*caller.state.clock);
-    if value.expires_at.is_some_and(|at| at <= moment.now) {
-        return Err(Problem::invalid("/expires_at", "this time is in the past").into());
-    }
+    let is_past = value.expires_at.is_some_and(|at| at <= moment.now);
+    refuse([("/expires_at", is_past, "this time is in the past")])?;
     let latest = caller.state.authenticator.policy().token_life.map(|life| moment.now.after(life.0));
     if let (Some(at), Some(latest)) = (value.expires_at, latest)
         && at > latest

@@ -22,7 +22,6 @@ use crate::token_stream::Streams;
 
 /// The name of the tail in metrics.
 const READER: &str = "live";
-/// The number of entries per query.
 const PAGE: u32 = 500;
 /// The number of snapshots that are read concurrently.
 const SNAPSHOTS_AT_ONCE: usize = 4;

@@ -15,14 +15,12 @@ use super::parsed_entry::ParsedEntry;
 use super::ring::RingRead;
 use crate::store;
 
-/// The number of entries per query of a replay.
 const PAGE: u32 = 200;
 /// The maximum number of entries taken from the ring at once.
 const BATCH: usize = 64;
 /// How long a session waits for a tail that lags behind.
 const BEHIND: Duration = Duration::from_millis(50);
 
-/// The position of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReplayPlace {
     /// The session has not subscribed.

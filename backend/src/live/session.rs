@@ -30,7 +30,6 @@ use crate::token_stream::Chunk;
 
 /// The sustained number of messages per second from a client. A burst may have those of three seconds.
 const MESSAGES_PER_SECOND: u32 = 20;
-/// The interval of pings.
 const HEARTBEAT: Duration = Duration::from_secs(20);
 /// The time without any message or pong after which a client counts as gone.
 const SILENCE: Duration = Duration::from_mins(1);

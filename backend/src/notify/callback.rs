@@ -29,9 +29,8 @@ const VARIABLE: &str = "COUNTERSIGN_CALLBACK_SECRET";
 /// Reads the keys that sign callbacks from the environment. Returns `None` if the secret is not set: then nothing is
 /// posted.
 pub(super) fn signing_keys(secrets: &NotificationSecrets) -> Result<Option<SigningKeys>, Error> {
-    let Some(secret) = secrets.get(VARIABLE) else { return Ok(None) };
-    let keys = SigningKeys::read(secret).ok_or_else(|| Error::Settings(format!("{VARIABLE} is not {SECRET}")))?;
-    Ok(Some(keys))
+    let wrong = || Error::Settings(format!("{VARIABLE} is not {SECRET}"));
+    secrets.get(VARIABLE).map(|secret| SigningKeys::read(secret).ok_or_else(wrong)).transpose()
 }
 
 impl Outlets {

@@ -15,7 +15,6 @@ use crate::store::{DeliveryEvent, DeliveryKind, StoredDelivery};
 /// The shortest time between two messages to a person about comments on one review.
 const PAUSE: Duration = Duration::from_mins(10);
 
-/// The comments of which a message tells.
 #[derive(Clone, Copy)]
 pub(super) struct NewComments<'a> {
     pub newest: &'a Comment,

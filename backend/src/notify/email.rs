@@ -31,7 +31,6 @@ const MAX_LISTED: usize = 50;
 const SEND_TIMEOUT: Duration = Duration::from_mins(10);
 const PASSWORD: &str = "COUNTERSIGN_SMTP_PASSWORD";
 
-/// Sends mails through the SMTP server of the settings.
 pub(super) struct Mailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
@@ -165,7 +164,6 @@ fn of_review(item: &MailItem<'_>, review: &Review, now: Timestamp) -> String {
     text
 }
 
-/// The text about a run, below the headline.
 fn of_run(item: &MailItem<'_>, run: &RunSummary) -> String {
     let mut text = format!("{}\n\nLook at it: {}\n", run_message::origin(run), item.link);
     if let Some((place, error)) = run_message::error(run) {

@@ -19,7 +19,6 @@ use crate::store::{self, CommitFollower, DeliveryKind, LogPage, NewDelivery, Res
 
 /// The feeder's name in metrics.
 const READER: &str = "notifications";
-/// The number of entries per page.
 const PAGE: u32 = 500;
 /// The number of entries without deliveries after which the cursor is stored nevertheless.
 const UNSAVED: usize = 2000;
@@ -31,7 +30,6 @@ const AT_ONCE: usize = 500;
 /// The wait before the next look, while another server makes the deliveries.
 const ELSEWHERE: Duration = Duration::from_secs(5);
 
-/// The follower of the log that makes deliveries.
 pub(super) struct Feeder {
     store: Store,
     clock: SharedClock,

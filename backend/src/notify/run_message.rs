@@ -28,7 +28,6 @@ fn verb(occasion: Occasion, run: &RunSummary) -> &'static str {
     }
 }
 
-/// Where a run comes from.
 pub(super) fn origin(run: &RunSummary) -> String {
     format!("run of {}, version {} · started by {}", run.flow, run.version, run.requested_by)
 }

@@ -194,7 +194,6 @@ impl Sender {
     }
 }
 
-/// Counts and logs the outcome of an attempt.
 fn report(held: &StoredDelivery, sent: &DeliveryOutcome) {
     let outcome = match sent {
         DeliveryOutcome::Sent { .. } | DeliveryOutcome::Joined => "sent",

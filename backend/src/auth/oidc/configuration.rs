@@ -19,7 +19,6 @@ const REFRESH: Duration = Duration::from_mins(1);
 /// The wait after a failed fetch. Meanwhile, further fetches fail at once.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The cached configuration of the provider.
 #[derive(Default)]
 pub(super) struct ConfigurationCache(Mutex<CacheState>);
 

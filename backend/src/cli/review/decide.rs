@@ -70,7 +70,6 @@ pub struct DecideArgs {
     server: ServerArgs,
 }
 
-/// Shows the review and decides it.
 pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
     let api = args.server.client()?;
     let review = api.review(args.id).await.map_err(Quit::from)?;

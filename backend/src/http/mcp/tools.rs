@@ -34,7 +34,8 @@ pub(super) enum McpTool {
     CancelRun,
 }
 
-/// The arguments of `wait_for_review`.
+// Below are the arguments of the tools with the same names.
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaitForReview {
@@ -56,7 +57,6 @@ pub(super) struct CommentOnReview {
     pub text: String,
 }
 
-/// The arguments of `withdraw_review`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WithdrawReview {
@@ -66,7 +66,6 @@ pub(super) struct WithdrawReview {
     pub reason: Option<String>,
 }
 
-/// The arguments of `list_flows`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListFlows {
@@ -74,7 +73,6 @@ pub(super) struct ListFlows {
     pub cursor: Option<String>,
 }
 
-/// The arguments of `get_run`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetRun {
@@ -84,7 +82,6 @@ pub(super) struct GetRun {
     pub wait: Option<Span>,
 }
 
-/// The arguments of `cancel_run`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CancelRun {

@@ -9,11 +9,6 @@ use super::Receipt;
 use super::button::ButtonPress;
 use super::decisions::by_reaction;
 
-/// The name of the reaction that accepts.
-const ACCEPTS: &str = "white_check_mark";
-/// The name of the reaction that stops.
-const STOPS: &str = "x";
-
 /// The events of Slack's Events API that are handled.
 #[derive(Debug, Clone)]
 pub enum SlackEvent {
@@ -55,8 +50,8 @@ impl SlackEvent {
             return None;
         }
         let accepts = match event["reaction"].as_str()? {
-            ACCEPTS => true,
-            STOPS => false,
+            "white_check_mark" => true,
+            "x" => false,
             _ => return None,
         };
         let message = serde_json::from_value(event["item"].clone()).ok()?;
