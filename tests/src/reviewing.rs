@@ -52,9 +52,14 @@ pub async fn launch_many(server: &Server, flow: &str, runs: usize) {
 
 /// Launches a run as this person.
 pub async fn launch_as(person: &Api, flow: &str, input: Value) -> RunId {
-    let input = input.as_object().cloned().unwrap_or_default();
-    let launch = Launch { input, ..Launch::new(flow.parse().expect("an id")) };
-    person.launch(&launch, None).await.expect("it starts").summary.id
+    person.launch(&launch_of(flow, input), None).await.expect("it starts").summary.id
+}
+
+/// The launch of the newest version of a flow; an input that is no object is empty.
+pub fn launch_of(flow: &str, input: Value) -> Launch {
+    let input = if let Value::Object(input) = input { input } else { JsonMap::new() };
+    let context = shared::run::Context::default();
+    Launch { flow: flow.parse().expect("an id"), version: None, input, context, callback_url: None }
 }
 
 const GATED: &str = "id: gated
@@ -89,15 +94,20 @@ pub async fn pending(api: &Api) -> Review {
 
 /// Decides a review through the API.
 pub async fn decide(api: &Api, review: &Review, verdict: Verdict, edits: Value) {
-    let request = DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict,
-        edits: edits.as_object().cloned().unwrap_or_default(),
-        comment: None,
-        metadata: JsonMap::new(),
-    };
+    let edits = edits.as_object().cloned().unwrap_or_default();
+    let request = DecisionRequest { edits, ..decision(review, verdict) };
     api.decide(review.id, &request, None).await.expect("it is decided");
+}
+
+/// The decision with this verdict on what a review shows.
+pub fn decision(review: &Review, verdict: Verdict) -> DecisionRequest {
+    let (revision, digest) = (review.revision, review.digest.clone());
+    DecisionRequest { revision, digest, verdict, edits: JsonMap::new(), comment: None, metadata: JsonMap::new() }
+}
+
+/// The decision that chooses the option with this id, without fields.
+pub fn chosen(review: &Review, option: &str) -> DecisionRequest {
+    decision(review, choose(option))
 }
 
 /// The verdict that chooses the option with this id, without fields.

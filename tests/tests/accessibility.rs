@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use shared::api::{Launch, NewToken, ReviewQuery, RunQuery};
-use shared::decision::{DecisionRequest, Verdict};
+use shared::api::{NewToken, ReviewQuery, RunQuery};
+use shared::decision::Verdict;
 use shared::review::ReviewStatus;
 use tests::locator::locate;
 use tests::pages::{Login, wait_for_text};
-use tests::reviewing::wait_for_review;
+use tests::reviewing::{choose, decide, launch_of, wait_for_review};
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -39,7 +39,7 @@ async fn launched(server: &Server) -> Api {
     let admin = server.admin().await;
     for (flow, input) in LAUNCHED {
         let input = serde_json::from_str(input).expect("JSON");
-        let launch = Launch { input, ..Launch::new(flow.parse().expect("an id")) };
+        let launch = launch_of(flow, input);
         admin.launch(&launch, None).await.unwrap_or_else(|problem| panic!("{flow}: {problem}: {:?}", problem.errors));
     }
     eventually("everything that was launched asks somebody", async || {
@@ -64,18 +64,10 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
     let sent = reviews.iter().find(|review| review.flow.as_ref().is_some_and(|flow| flow.as_str() == "question"));
     let sent = sent.expect("the question is asked");
     let verdict = match sent.options.first() {
-        Some(option) => Verdict::Choose { option: option.id.clone(), fields: shared::JsonMap::new() },
+        Some(option) => choose(&option.id),
         None => Verdict::Text { text: "In November.".to_owned() },
     };
-    let request = DecisionRequest {
-        revision: sent.revision,
-        digest: sent.digest.clone(),
-        verdict,
-        edits: shared::JsonMap::new(),
-        comment: None,
-        metadata: shared::JsonMap::new(),
-    };
-    admin.decide(sent.id, &request, None).await.expect("it is decided");
+    decide(admin, sent, verdict, serde_json::Value::Null).await;
     let runs = admin.runs(&RunQuery::default()).await.expect("runs").items;
     let of = |flow: &str| runs.iter().find(|run| run.flow.as_str() == flow).map(|run| run.id).expect("its run");
     server.person("ana", &["reviewer", "editor"]).await;

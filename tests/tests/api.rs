@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::api::{DecisionEffect, Launch, NewToken};
+use shared::api::{DecisionEffect, NewToken};
 use shared::error::{Code, Problem};
 use shared::id::{ReviewId, RunId};
 use shared::review::{Review, ReviewStatus};
 use shared::run::RunStatus;
+use tests::reviewing::launch_as;
 use tests::{Api, Database, HttpTransport, Options, Recorder, Server, Socket, eventually, flows};
 
 /// Sends a request that must be refused, and returns the status and the problem.
@@ -37,11 +38,6 @@ async fn post(api: &Api, path: &str, body: &Value) -> (u16, Problem) {
 
 async fn save(api: &Api, id: &str, source: &str) -> (u16, Problem) {
     answer(api, Method::PUT, &format!("/api/v1/flows/{id}"), "application/yaml", source.to_owned()).await
-}
-
-fn launch(flow: &str, input: Value) -> Launch {
-    let Value::Object(input) = input else { panic!("an object") };
-    Launch { input, ..Launch::new(flow.parse().expect("a flow id")) }
 }
 
 async fn pending(api: &Api, run: RunId) -> Review {
@@ -174,7 +170,7 @@ async fn a_decision_that_does_not_fit_changes_nothing() {
     server.save(&flows::article(&recorder.url)).await;
     let ana = server.person("ana", &["reviewer"]).await;
     let admin = server.admin().await;
-    let run = admin.launch(&launch("article", json!({ "topic": "the sea" })), None).await.expect("launched").summary.id;
+    let run = launch_as(&admin, "article", json!({ "topic": "the sea" })).await;
     let review = pending(&ana, run).await;
     let path = format!("/api/v1/reviews/{}/decisions", review.id);
     let with = |verdict: Value, more: Value| {
@@ -260,7 +256,7 @@ async fn what_runs_is_what_was_approved() {
     server.save(&flows::article(&recorder.url)).await;
     let ana = server.person("ana", &["reviewer"]).await;
     let admin = server.admin().await;
-    let run = admin.launch(&launch("article", json!({ "topic": "the sea" })), None).await.expect("launched").summary.id;
+    let run = launch_as(&admin, "article", json!({ "topic": "the sea" })).await;
     let draft = pending(&ana, run).await;
     let mut body = decision(&draft, json!({ "type": "choose", "option": "approve" }));
     body["edits"] = json!({ "draft": "What Ana wrote." });
@@ -324,7 +320,7 @@ async fn everybody_sees_and_does_only_what_they_may() {
     let editor = server.person("edith", &["reviewer", "editor"]).await;
     let reviewer = server.person("rita", &["reviewer"]).await;
     let developer = server.person("dora", &["developer", "reviewer"]).await;
-    let run = developer.launch(&launch("question", json!({ "text": "x" })), None).await.expect("launched").summary.id;
+    let run = launch_as(&developer, "question", json!({ "text": "x" })).await;
     let review = pending(&admin, run).await;
     let approve = decision(&review, json!({ "type": "choose", "option": "approve" }));
     let path = format!("/api/v1/reviews/{}/decisions", review.id);
@@ -375,7 +371,7 @@ async fn everybody_sees_and_does_only_what_they_may() {
     assert_eq!(foreign(&server.base).await.expect("an answer").status(), 200);
 
     // If the review excludes its requester, they may not approve it, neither over HTTP nor over the socket.
-    let run = developer.launch(&launch("own", json!({ "text": "x" })), None).await.expect("launched").summary.id;
+    let run = launch_as(&developer, "own", json!({ "text": "x" })).await;
     let review = pending(&admin, run).await;
     let body = decision(&review, json!({ "type": "choose", "option": "approve" }));
     let (status, _) = post(&developer, &format!("/api/v1/reviews/{}/decisions", review.id), &body).await;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use flate2::read::MultiGzDecoder;
 use rand::RngExt;
 use serde_json::{Value, json};
-use shared::api::Launch;
 use shared::error::Code;
 use shared::id::RunId;
 use shared::run::RunStatus;
+use tests::reviewing::launch_of;
 use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Server, binary, eventually, settings};
 
@@ -30,9 +30,7 @@ nodes:
 async fn launched(admin: &Api, number: usize) -> RunId {
     // Every other run has a value that is large enough to be stored apart.
     let text = format!("{number} ").repeat(if number.is_multiple_of(2) { 1 } else { 2000 });
-    let Value::Object(input) = json!({ "text": text }) else { unreachable!("an object") };
-    let launch = Launch { input, ..Launch::new("note".parse().expect("an id")) };
-    let run = admin.launch(&launch, None).await.expect("it starts").summary;
+    let run = admin.launch(&launch_of("note", json!({ "text": text })), None).await.expect("it starts").summary;
     assert_eq!(run.status, RunStatus::Completed);
     run.id
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use shared::api::{Launch, LogQuery};
-use shared::decision::{DecisionRequest, Verdict};
+use serde_json::Value;
+use shared::api::LogQuery;
 use shared::id::RunId;
 use shared::log::Entry;
 use shared::protocol::{ServerMessage, Topic};
@@ -15,24 +15,16 @@ use shared::run::RunStatus;
 use sqlx::Executor as _;
 use tempfile::TempDir;
 use tests::postgres::Postgres;
+use tests::reviewing::{chosen, launch_as};
 use tests::{Api, Database, Options, Recorder, Server, Socket, eventually, flows};
 
 async fn launch(api: &Api) -> RunId {
-    let flow = "question".parse().expect("an id");
-    api.launch(&Launch::new(flow), None).await.expect("launched").summary.id
+    launch_as(api, "question", Value::Null).await
 }
 
 async fn decide(api: &Api, run: RunId) {
     let review = api.run_reviews(run).await.expect("reads").items.remove(0);
-    let decision = DecisionRequest {
-        revision: review.revision,
-        digest: review.digest,
-        verdict: Verdict::Choose { option: "approve".to_owned(), fields: serde_json::Map::new() },
-        edits: serde_json::Map::new(),
-        comment: None,
-        metadata: serde_json::Map::new(),
-    };
-    api.decide(review.id, &decision, None).await.expect("decided");
+    api.decide(review.id, &chosen(&review, "approve"), None).await.expect("decided");
 }
 
 async fn log(api: &Api) -> Vec<Entry> {

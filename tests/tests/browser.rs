@@ -1,11 +1,12 @@
 //! The basic use of the console, in real browsers: a flow stops for a person, who decides.
 
+use serde_json::Value;
 use shared::api::{ReviewQuery, RunQuery};
 use shared::review::{Review, ReviewStatus};
 use shared::run::RunStatus;
 use tests::locator::locate;
 use tests::pages::{Inbox, Login, button, end_the_time_to_undo, field, hold_the_next_decision, wait_for_text};
-use tests::reviewing::wait_for_review;
+use tests::reviewing::{launch_as, wait_for_review};
 use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -118,8 +119,7 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> BrowserResult<()> {
     );
     server.save(&flow).await;
     let admin = server.admin().await;
-    let launch = shared::api::Launch::new("hostile".parse().expect("an id"));
-    admin.launch(&launch, None).await.expect("it starts");
+    launch_as(&admin, "hostile", Value::Null).await;
     let review = pending(&admin).await;
 
     let browser = Browser::start(1024, 768).await;
@@ -145,8 +145,7 @@ async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> BrowserResult<()
     let server = server().await;
     server.save("id: ask\nnodes:\n  ask: { human: { prompt: Well?, options: [{ id: ok, label: Fine }] } }\n").await;
     let admin = server.admin().await;
-    let launch = shared::api::Launch::new("ask".parse().expect("an id"));
-    admin.launch(&launch, None).await.expect("it starts");
+    launch_as(&admin, "ask", Value::Null).await;
     let review = pending(&admin).await;
 
     let browser = Browser::start(1440, 900).await;

@@ -11,18 +11,18 @@ use futures::future::join_all;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt, SeedableRng};
-use serde_json::{Value, json};
-use shared::api::{Decided, Launch};
-use shared::decision::{DecisionRequest, Verdict};
+use serde_json::json;
+use shared::api::Decided;
 use shared::error::{Code, Problem};
 use shared::id::{ReviewId, RunId};
 use shared::log::{Cursor, Entry};
 use shared::protocol::{ServerMessage, Topic};
-use shared::review::{Review, ReviewStatus};
+use shared::review::ReviewStatus;
 use shared::run::RunStatus;
 use tests::log::{is_heard, log_after};
 use tests::postgres::Postgres;
 use tests::recorder::Call;
+use tests::reviewing::{chosen, launch_of};
 use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Recorder, Server, Socket, flows, settings};
 use tokio::time::Instant;
@@ -73,17 +73,6 @@ struct Round {
     answers: [(&'static str, &'static str, Result<Decided, Problem>); 2],
 }
 
-fn choose(review: &Review, option: &str) -> DecisionRequest {
-    DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict: Verdict::Choose { option: option.to_owned(), fields: serde_json::Map::new() },
-        edits: serde_json::Map::new(),
-        comment: None,
-        metadata: serde_json::Map::new(),
-    }
-}
-
 /// Launches runs until `stop`, and lets two people send opposite decisions at the same moment, to random servers. Some
 /// runs have a timeout, and are decided at about that time.
 async fn client(number: usize, seed: u64, [dev, ana, tom]: [&Person; 3], stop: &AtomicBool) -> Vec<Round> {
@@ -92,9 +81,8 @@ async fn client(number: usize, seed: u64, [dev, ana, tom]: [&Person; 3], stop: &
     while !stop.load(Ordering::Relaxed) {
         let topic = format!("client-{number}-run-{}", rounds.len());
         let timed = random.random_bool(0.3);
-        let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
         let flow = if timed { "timed" } else { "choice" };
-        let launch = Launch { input, ..Launch::new(flow.parse().expect("an id")) };
+        let launch = launch_of(flow, json!({ "topic": topic }));
         let key = format!("launch-{topic}");
         let run = dev.insists("launched", &mut random, async |api| api.launch(&launch, Some(&key)).await).await;
         let run = run.unwrap_or_else(|problem| panic!("{topic}: {problem}")).summary.id;
@@ -107,7 +95,7 @@ async fn client(number: usize, seed: u64, [dev, ana, tom]: [&Person; 3], stop: &
             tokio::time::sleep(Duration::from_millis(random.random_range(700..1200))).await;
         }
         let (mut one, mut other) = (StdRng::seed_from_u64(random.random()), StdRng::seed_from_u64(random.random()));
-        let (yes, no) = (choose(&review, "yes"), choose(&review, "no"));
+        let (yes, no) = (chosen(&review, "yes"), chosen(&review, "no"));
         let (yes_key, no_key) = (format!("yes-{topic}"), format!("no-{topic}"));
         let (yes, no) = tokio::join!(
             ana.insists("decided", &mut one, async |api| api.decide(review.id, &yes, Some(&yes_key)).await),

@@ -6,12 +6,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::api::Launch;
+use serde_json::Value;
 use shared::id::RunId;
 use shared::log::{Cursor, Entry, EntryKind};
 use shared::protocol::{ServerMessage, Topic};
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 use tests::postgres::Postgres;
+use tests::reviewing::launch_of;
 use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Recorder, Server, Socket, eventually, flows};
 
@@ -23,7 +24,7 @@ async fn burn(connection: &mut PgConnection, count: u32) {
 
 /// Launches a run, and retries with the same key until the server has answered.
 async fn launch(api: &Api, key: &str) -> RunId {
-    let launch = Launch::new("question".parse().expect("an id"));
+    let launch = launch_of("question", Value::Null);
     eventually_within(Duration::from_mins(1), "launched", async || api.launch(&launch, Some(key)).await.ok())
         .await
         .summary

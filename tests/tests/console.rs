@@ -1,5 +1,6 @@
 //! Navigation between the console's pages, and what the console does if its program cannot be loaded or crashes.
 
+use serde_json::Value;
 use shared::api::ReviewQuery;
 use shared::review::Review;
 use tests::locator::locate;
@@ -28,8 +29,7 @@ async fn with_reviews(count: usize) -> (Server, Vec<Review>) {
 }
 
 async fn launch(api: &Api) {
-    let launch = shared::api::Launch::new("ask".parse().expect("an id"));
-    api.launch(&launch, None).await.expect("it starts");
+    reviewing::launch_as(api, "ask", Value::Null).await;
 }
 
 async fn logged_in(server: &Server) -> BrowserResult<Browser> {

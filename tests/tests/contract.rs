@@ -9,6 +9,7 @@ use shared::api::{Launch, NewToken};
 use shared::error::{Code, Problem};
 use shared::protocol::{ServerMessage, Topic};
 use shared::time::Timestamp;
+use tests::reviewing::launch_of;
 use tests::{Api, Database, HttpTransport, Options, Server, Socket, flows};
 
 /// Sends a GET request, and returns the status and the JSON body.
@@ -19,8 +20,7 @@ async fn get(api: &Api, path: &str) -> (u16, Value) {
 }
 
 fn launch(text: &str) -> Launch {
-    let Value::Object(input) = json!({ "text": text }) else { panic!("an object") };
-    Launch { input, ..Launch::new("question".parse().expect("a flow id")) }
+    launch_of("question", json!({ "text": text }))
 }
 
 fn token(name: &str, expires_at: Option<Timestamp>) -> NewToken {

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use rand::RngExt;
-use serde_json::{Value, json};
-use shared::api::{Decided, Launch, LogQuery};
-use shared::decision::{DecisionRequest, Verdict};
+use serde_json::json;
+use shared::api::{Decided, LogQuery};
+use shared::decision::DecisionRequest;
 use shared::error::{Code, Problem};
 use shared::id::{ReviewId, RunId};
 use shared::log::{Entry, EntryKind};
 use shared::review::ReviewStatus;
 use shared::run::RunStatus;
+use tests::reviewing::{chosen, launch_of};
 use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Recorder, Server, eventually, flows, settings};
 
@@ -47,22 +48,14 @@ async fn client(number: usize, admin: &Api, ana: &Api, stop: &AtomicBool) -> Vec
     let mut done = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let topic = format!("client-{number}-run-{}", done.len());
-        let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
-        let launch = Launch { input, ..Launch::new("quick".parse().expect("an id")) };
+        let launch = launch_of("quick", json!({ "topic": topic }));
         let key = format!("launch-{topic}");
         let run = insist("launched", async || admin.launch(&launch, Some(&key)).await).await.summary.id;
         let review = eventually_within(SETTLE, "somebody is asked", async || {
             ana.run_reviews(run).await.ok()?.items.into_iter().next()
         })
         .await;
-        let decision = DecisionRequest {
-            revision: review.revision,
-            digest: review.digest.clone(),
-            verdict: Verdict::Choose { option: "approve".to_owned(), fields: serde_json::Map::new() },
-            edits: serde_json::Map::new(),
-            comment: Some(topic.clone()),
-            metadata: serde_json::Map::new(),
-        };
+        let decision = DecisionRequest { comment: Some(topic.clone()), ..chosen(&review, "approve") };
         let key = format!("decide-{topic}");
         let Decided { review, .. } =
             insist("decided", async || ana.decide(review.id, &decision, Some(&key)).await).await;

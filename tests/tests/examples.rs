@@ -4,10 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
-use shared::api::Launch;
-use shared::decision::{DecisionRequest, Verdict};
+use serde_json::json;
 use shared::run::{RunStatus, StepStatus};
+use tests::reviewing::{chosen, launch_as};
 use tests::{Database, Options, Server, binary, eventually};
 
 const COMPLETED: i32 = 0;
@@ -173,10 +172,7 @@ async fn the_first_start_with_the_examples_warns_of_nothing() {
 async fn a_branch_goes_on_while_another_waits_for_a_person() {
     let server = Server::start(Options { flows: Some(folder()), ..Options::on(Database::Sqlite) }).await;
     let (admin, ana) = (server.admin().await, server.person("ana", &["reviewer"]).await);
-    let Value::Object(input) = json!({ "name": "Rosa" }) else { unreachable!("an object") };
-    let flow = "onboarding".parse().expect("an id");
-    let launch = Launch { input, ..Launch::new(flow) };
-    let run = admin.launch(&launch, None).await.expect("launched").summary.id;
+    let run = launch_as(&admin, "onboarding", json!({ "name": "Rosa" })).await;
     eventually("the plan is there, and somebody is asked", async || {
         let report = admin.report(run).await.ok()?;
         let done =
@@ -185,15 +181,7 @@ async fn a_branch_goes_on_while_another_waits_for_a_person() {
     })
     .await;
     let review = ana.run_reviews(run).await.expect("seen").items.remove(0);
-    let order = DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict: Verdict::Choose { option: "order".to_owned(), fields: serde_json::Map::new() },
-        edits: serde_json::Map::new(),
-        comment: None,
-        metadata: serde_json::Map::new(),
-    };
-    ana.decide(review.id, &order, None).await.expect("decided");
+    ana.decide(review.id, &chosen(&review, "order"), None).await.expect("decided");
     eventually("both come together", async || {
         let run = admin.run(run).await.ok()?;
         (run.summary.status == RunStatus::Completed).then_some(())

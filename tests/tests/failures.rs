@@ -4,23 +4,22 @@
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
-use serde_json::{Map, Value, json};
-use shared::api::{Launch, Reason, RunQuery};
+use serde_json::json;
+use shared::api::{Reason, RunQuery};
 use shared::error::{Code, FlowCode, Problem};
 use shared::run::{Run, RunStatus};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tests::postgres::Postgres;
 use tests::process::Process;
+use tests::reviewing::launch_of;
 use tests::wait::eventually_within;
 use tests::{Api, Database, HttpTransport, Options, Proxy, Recorder, Server, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 async fn launch(api: &Api, flow: &str) -> Result<Run, Problem> {
-    let Value::Object(input) = json!({ "topic": "t" }) else { unreachable!("an object") };
-    let input = if flow == "asks" { Map::new() } else { input };
-    let launch = Launch { input, ..Launch::new(flow.parse().expect("an id")) };
-    api.launch(&launch, None).await
+    let input = if flow == "asks" { json!({}) } else { json!({ "topic": "t" }) };
+    api.launch(&launch_of(flow, input), None).await
 }
 
 /// Returns the status of `/readyz`, and the result of a write.
@@ -168,9 +167,7 @@ input:
 
 /// Launches a run with a text of `bytes` bytes.
 async fn launch_long(api: &Api, bytes: usize) -> Result<Run, Problem> {
-    let input = Map::from_iter([("text".to_owned(), Value::from("x".repeat(bytes)))]);
-    let launch = Launch { input, ..Launch::new("long".parse().expect("an id")) };
-    api.launch(&launch, None).await
+    api.launch(&launch_of("long", json!({ "text": "x".repeat(bytes) })), None).await
 }
 
 /// Checks logins while the database cannot be written: the right password gets `unavailable`, since no session can be

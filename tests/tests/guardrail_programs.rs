@@ -10,10 +10,10 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::routing::post;
 use serde_json::{Value, json};
-use shared::api::Launch;
 use shared::id::RunId;
 use shared::review::{Outcome, Review};
 use shared::run::RunStatus;
+use tests::reviewing::launch;
 use tests::{Database, Options, Server, eventually};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -80,9 +80,7 @@ async fn start(database: Database, url: &str, gate: &str, text: &str) -> (Server
     let secret = ("COUNTERSIGN_HANDLER_SECRET".to_owned(), SECRET.to_owned());
     let server = Server::start(Options { settings, environment: vec![secret], ..Options::on(database) }).await;
     server.save(&FLOW.replace("URL", url).replace("GATE", gate).replace("TEXT", text)).await;
-    let flow = "parcel".parse().expect("an id");
-    let launch = Launch::new(flow);
-    let run = server.admin().await.launch(&launch, None).await.expect("launched").summary.id;
+    let run = launch(&server, "parcel", Value::Null).await;
     (server, run)
 }
 

@@ -8,11 +8,10 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::api::Launch;
 use shared::id::RunId;
 use shared::review::Review;
 use shared::run::{Run, RunStatus};
-use tests::{Api, Database, HttpTransport, Options, Server, eventually};
+use tests::{Api, Database, HttpTransport, Options, Server, eventually, reviewing};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::AbortHandle;
@@ -73,9 +72,7 @@ fn options(database: Database) -> Options {
 }
 
 async fn launch(server: &Server) -> RunId {
-    let flow = "parcel".parse().expect("an id");
-    let launch = Launch::new(flow);
-    server.admin().await.launch(&launch, None).await.expect("launched").summary.id
+    reviewing::launch(server, "parcel", Value::Null).await
 }
 
 async fn over(admin: &Api, run: RunId) -> Run {

@@ -2,13 +2,14 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
-use shared::api::{Launch, ReviewQuery, UserPatch};
+use shared::api::{ReviewQuery, UserPatch};
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::inbox::ReviewOrder;
 use shared::review::Review;
 use tests::locator::locate;
 use tests::pages::{Inbox, Login, button, button_starting, field, wait_for_path, wait_for_text, wait_for_title};
+use tests::reviewing::launch_of;
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -42,12 +43,8 @@ async fn ask(api: &Api, flow: &str, subjects: impl IntoIterator<Item = String>) 
     let before = api.facets(&ReviewQuery::default()).await.expect("they are counted").total;
     let launches = subjects.into_iter().map(|subject| {
         let input = json!({ "subject": subject, "text": format!("A text about {subject}.") });
-        let input = input.as_object().cloned().expect("an object");
-        let flow = flow.parse().expect("an id");
-        async move {
-            let launch = Launch { input, ..Launch::new(flow) };
-            api.launch(&launch, None).await
-        }
+        let launch = launch_of(flow, input);
+        async move { api.launch(&launch, None).await }
     });
     let runs: Vec<_> = stream::iter(launches).buffered(8).try_collect().await.expect("they start");
     eventually("each run has asked", async || {

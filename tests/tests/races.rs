@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde_json::{Value, json};
-use shared::api::{Launch, LogQuery, Reason};
-use shared::decision::{DecisionRequest, Verdict};
+use serde_json::json;
+use shared::api::{LogQuery, Reason};
 use shared::error::{Code, Problem};
 use shared::id::RunId;
 use shared::log::EntryKind;
 use shared::review::{Resolution, Review, ReviewStatus};
 use shared::run::{Run, RunStatus};
+use tests::reviewing::{chosen, launch_as};
 use tests::{Api, Database, Options, Recorder, Server, eventually, flows, settings};
 
 struct Race {
@@ -37,9 +37,7 @@ impl Race {
 
     /// Launches a run, and returns it with its one review.
     async fn waiting(&self, topic: &str) -> (RunId, Review) {
-        let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
-        let launch = Launch { input, ..Launch::new("choice".parse().expect("an id")) };
-        let run = self.admin.launch(&launch, None).await.expect("launched").summary.id;
+        let run = launch_as(&self.admin, "choice", json!({ "topic": topic })).await;
         let reviews = eventually("somebody is asked", async || {
             let reviews = self.ana.run_reviews(run).await.ok()?.items;
             (!reviews.is_empty()).then_some(reviews)
@@ -92,17 +90,6 @@ impl HeadStart {
     }
 }
 
-fn choose(review: &Review, option: &str) -> DecisionRequest {
-    DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict: Verdict::Choose { option: option.to_owned(), fields: serde_json::Map::new() },
-        edits: serde_json::Map::new(),
-        comment: None,
-        metadata: serde_json::Map::new(),
-    }
-}
-
 /// Checks that a refusal carries the resolution that the winner has caused.
 fn told(problem: &Problem, resolution: &Resolution) {
     assert_eq!(problem.code, Code::ReviewResolved, "{problem}");
@@ -116,7 +103,7 @@ async fn opposite_decisions(database: Database) {
         let (run, review) = race.waiting(&topic).await;
         let all = (0..64).map(|number| {
             let (person, option) = if number % 2 == 0 { (&race.ana, "yes") } else { (&race.tom, "no") };
-            let request = choose(&review, option);
+            let request = chosen(&review, option);
             async move { (option, person.decide(review.id, &request, None).await) }
         });
         let answers = join_all(all).await;
@@ -151,7 +138,7 @@ async fn decision_against_timer(database: Database) {
         #[expect(clippy::disallowed_methods, reason = "a race against the server's clock")]
         let now = shared::time::Timestamp::from(std::time::SystemTime::now());
         tokio::time::sleep(moment.since(now)).await;
-        let answer = race.tom.decide(review.id, &choose(&review, "no"), None).await;
+        let answer = race.tom.decide(review.id, &chosen(&review, "no"), None).await;
         race.over(run).await;
         let resolution = race.check(run, &review, &topic).await;
         let calls = race.recorder.calls_with("topic", &topic);
@@ -183,7 +170,7 @@ async fn decision_against_cancel(database: Database) {
     for round in 0..settings::rounds() {
         let topic = format!("round {round}");
         let (run, review) = race.waiting(&topic).await;
-        let request = choose(&review, "yes");
+        let request = chosen(&review, "yes");
         let late = |milliseconds: i64| Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
         let decide = async {
             tokio::time::sleep(late(-head_start.milliseconds)).await;

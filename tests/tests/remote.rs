@@ -5,9 +5,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
 use serde_json::{Value, json};
-use shared::api::{Launch, NewToken};
+use shared::api::NewToken;
 use shared::id::{ReviewId, RunId};
 use shared::review::Review;
+use tests::reviewing::launch_as;
 use tests::{Api, Database, Options, Server, binary, eventually};
 
 const FLOW: &str = r#"id: letter
@@ -82,8 +83,7 @@ impl House {
     }
 
     async fn launch(&self, flow: &str) -> RunId {
-        let launch = Launch::new(flow.parse().expect("an id"));
-        self.api.launch(&launch, None).await.expect("it starts").summary.id
+        launch_as(&self.api, flow, Value::Null).await
     }
 
     async fn pending(&self, run: RunId, node: &str) -> Review {

@@ -12,8 +12,9 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::Sha256;
-use shared::api::{Launch, NewToken};
+use shared::api::NewToken;
 use shared::run::RunStatus;
+use tests::reviewing::launch_as;
 use tests::{Database, HttpTransport, Options, Server, eventually};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedSender};
@@ -71,9 +72,7 @@ async fn program_decides_after_a_kill(database: Database) {
     let token = program.create_token(&token).await.expect("a token").secret.expect("its secret");
 
     let admin = server.admin().await;
-    let flow = "parcel".parse().expect("an id");
-    let launch = Launch::new(flow);
-    let run = admin.launch(&launch, None).await.expect("launched").summary.id;
+    let run = launch_as(&admin, "parcel", Value::Null).await;
 
     let message = messages.recv().await.expect("the program hears of it");
     assert!(is_signed(&message));

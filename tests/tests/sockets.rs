@@ -4,36 +4,20 @@ use futures::StreamExt;
 use futures::stream;
 use rand::RngExt;
 use serde_json::{Value, json};
-use shared::api::{Launch, UserPatch};
-use shared::decision::{DecisionRequest, Verdict};
+use shared::api::UserPatch;
 use shared::error::Code;
 use shared::log::{Cursor, EntryKind};
 use shared::protocol::{Answer, ClientMessage, ServerMessage, Topic};
 use shared::review::Review;
 use tests::log::{is_heard, log_after};
+use tests::reviewing::{chosen, launch_of};
 use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Server, Socket, flows, settings};
 use tokio_tungstenite::tungstenite::Message;
 
-fn launch(flow: &str, input: &Value) -> Launch {
-    let input = input.as_object().expect("an object").clone();
-    Launch { input, ..Launch::new(flow.parse().expect("an id")) }
-}
-
-fn choose(review: &Review, option: &str) -> DecisionRequest {
-    DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict: Verdict::Choose { option: option.to_owned(), fields: serde_json::Map::new() },
-        edits: serde_json::Map::new(),
-        comment: None,
-        metadata: serde_json::Map::new(),
-    }
-}
-
 /// Launches `count` runs that each ask somebody, 16 at a time.
 async fn load(api: &Api, count: usize, text: &str) {
-    let launch = launch("question", &json!({ "text": text }));
+    let launch = launch_of("question", json!({ "text": text }));
     let launches = (0..count).map(|_| api.launch(&launch, None));
     let answers: Vec<_> = stream::iter(launches).buffer_unordered(16).collect().await;
     for answer in answers {
@@ -199,7 +183,7 @@ async fn whoever_subscribes_gets_what_is_pending_and_then_what_follows() {
     assert_eq!(review.items[0].value, "after");
 
     // A decision over the socket is answered with its ref, and gets the same answer when it is repeated.
-    let decision = choose(&review, "approve");
+    let decision = chosen(&review, "approve");
     let decide =
         |r#ref: &str| ClientMessage::Decide { r#ref: r#ref.to_owned(), review: review.id, decision: decision.clone() };
     let reply = |message: &ServerMessage| match message {
@@ -289,12 +273,12 @@ async fn whoever_follows_a_run_sees_each_of_its_steps_and_reads_along() {
     server.save(&flows::essay()).await;
     let admin = server.admin().await;
     let ana = server.person("ana", &["reviewer"]).await;
-    let run = admin.launch(&launch("essay", &json!({})), None).await.expect("launched").summary.id;
-    let other = admin.launch(&launch("essay", &json!({})), None).await.expect("launched").summary.id;
+    let run = admin.launch(&launch_of("essay", Value::Null), None).await.expect("launched").summary.id;
+    let other = admin.launch(&launch_of("essay", Value::Null), None).await.expect("launched").summary.id;
     let mut socket = Socket::follow(&server.base, &ana, &[Topic::Run(run)]).await;
     for run in [other, run] {
         let review = ana.run_reviews(run).await.expect("seen").items.remove(0);
-        ana.decide(review.id, &choose(&review, "approve"), None).await.expect("decided");
+        ana.decide(review.id, &chosen(&review, "approve"), None).await.expect("decided");
     }
     let (mut kinds, mut read) = (Vec::new(), String::new());
     while kinds.last() != Some(&EntryKind::RunCompleted) {
@@ -334,5 +318,5 @@ async fn whoever_an_escalation_asks_gets_the_review_whole_and_at_once() {
     assert_eq!((entry.event.kind, &entry.event.data["change"]), (EntryKind::ReviewUpdated, &json!("escalated")));
     let review: Review = serde_json::from_value(entry.event.data["review"].clone()).expect("a review");
     assert_eq!((review.items[0].value.as_str(), &review.escalated[..]), (Some("urgent"), &["lead".to_owned()][..]));
-    lia.decide(review.id, &choose(&review, "approve"), None).await.expect("she may decide");
+    lia.decide(review.id, &chosen(&review, "approve"), None).await.expect("she may decide");
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::api::{LogQuery, RunQuery};
-use shared::decision::{DecisionRequest, Verdict};
 use shared::log::{Entry, EntryKind};
 use shared::run::RunStatus;
 use tests::postgres::Postgres;
+use tests::reviewing::chosen;
 use tests::{Database, Options, Recorder, Server, eventually};
 
 fn fixture(name: &str) -> PathBuf {
@@ -45,15 +45,7 @@ async fn goes_on(database: Database) {
         let waiting =
             waiting.into_iter().find(|review| review.is_pending() && review.flow.as_deref() == Some("question"));
         let Some(review) = waiting else { continue };
-        let decision = DecisionRequest {
-            revision: review.revision,
-            digest: review.digest.clone(),
-            verdict: Verdict::Choose { option: "approve".to_owned(), fields: serde_json::Map::new() },
-            edits: serde_json::Map::new(),
-            comment: None,
-            metadata: serde_json::Map::new(),
-        };
-        admin.decide(review.id, &decision, None).await.expect("decided");
+        admin.decide(review.id, &chosen(&review, "approve"), None).await.expect("decided");
     }
     // One run was decided by a person just now, one by its timer, and one had its call repeated.
     for run in &runs {
