@@ -1,5 +1,6 @@
 //! `/mcp`: a server of the Model Context Protocol, with which agents of other programs ask people and start runs. It
-//! speaks Streamable HTTP without sessions, so that any server on the database answers any request.
+//! speaks Streamable HTTP without sessions, so that any server on the database answers any request. So nothing ties a
+//! `notifications/cancelled` to the request that it names, whose id is the client's own: to cancel, it disconnects.
 //!
 //! Each tool is a few calls of the REST API in the name of the caller: rights, limits, idempotency and errors are
 //! those of the API. No tool decides a review, since an agent must not approve what it asks for.
