@@ -1,17 +1,18 @@
 //! The chain of handlers: each is asked in turn, and decides or passes on; people come last. People may be able to
 //! decide earlier: once a handler has said that it answers later, the review is pending, and stays so.
 
-use shared::decision::Via;
+use shared::decision::{ProgramAnswer, Via};
 use shared::definition::Handler;
-use shared::id::ReviewId;
+use shared::id::{ReviewId, TaskId};
 use shared::review::Advice;
 
 use super::content::handlers;
-use super::handler_outcome::HandlerOutcome;
+use super::handler_outcome::{AfterHandler, HandlerOutcome};
 use crate::engine::builder::Builder;
-use crate::engine::input::TaskFailure;
+use crate::engine::input::{HandlerAnswer, ModelAnswer, TaskFailure};
 use crate::engine::next::QuestionAnswer;
 use crate::engine::question::{Asked, Question, Subject};
+use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// Asks about a subject: its handlers in their order, then people. Returns the id of the review.
@@ -43,11 +44,42 @@ impl Builder<'_> {
 
     /// Handles a failed call to a handler: retries it, or goes on without an answer.
     pub(in crate::engine) fn handler_failed(&mut self, review: ReviewId, why: &TaskFailure) {
-        match self.state.question(review).map(|question| &question.asked) {
+        let after = match self.state.question(review).map(|question| &question.asked) {
             Some(Asked::Judge { .. }) => self.retry_judge(review, why),
             Some(Asked::Program { .. }) => self.retry_program(review, why),
-            Some(Asked::People | Asked::Channel { .. } | Asked::Guardrails { .. }) | None => {}
-        }
+            Some(Asked::People | Asked::Channel { .. } | Asked::Guardrails { .. }) | None => None,
+        };
+        self.go_on_after(after);
+    }
+
+    /// Applies the answer of a judge.
+    pub(in crate::engine) fn judge_answered(&mut self, review: ReviewId, answer: &ModelAnswer) {
+        let after = self.read_judge(review, answer);
+        self.go_on_after(after);
+    }
+
+    /// Applies the response of a program to the request that asked it.
+    pub(in crate::engine) fn program_answered(
+        &mut self,
+        task: TaskId,
+        digest: &str,
+        answer: HandlerAnswer,
+    ) -> Result<(), Refusal> {
+        let after = self.read_program(task, digest, answer)?;
+        self.go_on_after(after);
+        Ok(())
+    }
+
+    /// Applies the callback of a program.
+    pub(in crate::engine) fn call_back(
+        &mut self,
+        id: ReviewId,
+        task: TaskId,
+        answer: Box<ProgramAnswer>,
+    ) -> Result<(), Refusal> {
+        let after = self.read_callback(id, task, answer)?;
+        self.go_on_after(after);
+        Ok(())
     }
 
     /// Goes on after the deadline of the handler that is asked.
@@ -63,6 +95,12 @@ impl Builder<'_> {
             Asked::Judge { .. } | Asked::People | Asked::Guardrails { .. } => self.judge_timed_out(&question),
         };
         self.go_on(question, outcome);
+    }
+
+    fn go_on_after(&mut self, after: AfterHandler) {
+        if let Some((question, outcome)) = after {
+            self.go_on(question, outcome);
+        }
     }
 
     /// Applies the outcome of asking a handler: it decides, the next one is asked, or guardrails ask programs.

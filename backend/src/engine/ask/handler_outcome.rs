@@ -6,8 +6,11 @@ use shared::review::Advice;
 
 use super::decide::verdict::CheckedVerdict;
 use super::guardrail::PutIn;
-use crate::engine::question::Approval;
+use crate::engine::question::{Approval, Question};
 use crate::flow::guardrail::Inquiry;
+
+/// The question of a handler that is no longer asked, with its outcome. `None` if it is still asked.
+pub(super) type AfterHandler = Option<(Question, HandlerOutcome)>;
 
 #[derive(Debug)]
 pub(super) enum HandlerOutcome {

@@ -16,7 +16,7 @@ use shared::time::Timestamp;
 
 use super::content::judge_of;
 use super::fit::change_output;
-use super::handler_outcome::HandlerOutcome;
+use super::handler_outcome::{AfterHandler, HandlerOutcome};
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
@@ -72,12 +72,12 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Applies the answer of a judge. It decides if it is confident enough and the content is unchanged, otherwise it
+    /// Reads the answer of a judge. It decides if it is confident enough and the content is unchanged, otherwise it
     /// passes on. It is asked again if its answer cannot be read.
-    pub(in crate::engine) fn judge_answered(&mut self, review: ReviewId, answer: &ModelAnswer) {
-        let Some((mut question, step)) = self.take_question(review) else { return };
+    pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> AfterHandler {
+        let (mut question, step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
-        let Asked::Judge { conversation, digest, .. } = &mut question.asked else { return };
+        let Asked::Judge { conversation, digest, .. } = &mut question.asked else { return None };
         self.count_answer(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), answer);
         conversation.messages.push(Message::Assistant { text: answer.text.clone(), calls: Vec::new() });
         let read = match parse(|answer| check_value(&ANSWER, answer, ""), &answer.text) {
@@ -86,7 +86,8 @@ impl Builder<'_> {
             Err(mistakes) if conversation.turn < MAX_TURNS => {
                 conversation.say_again(&mistakes);
                 self.call_model(&step, conversation);
-                return self.state.questions.push(question);
+                self.state.questions.push(question);
+                return None;
             }
             Err(mistakes) => Err(format!("Its answer is not valid: {mistakes}.")),
         };
@@ -98,7 +99,7 @@ impl Builder<'_> {
             (Err(why), ..) => self.unable(judge, &why),
             (_, None, _) => self.unable(None, "The flow has no such judge."),
         };
-        self.go_on(question, outcome);
+        Some((question, outcome))
     }
 
     fn weigh(&self, judge: &Judge, review: &Review, subject: &Subject, said: Judged) -> HandlerOutcome {
@@ -135,22 +136,23 @@ impl Builder<'_> {
     }
 
     /// Retries a failed call of a judge, or passes on if nothing is left to try.
-    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) {
-        let Some((mut question, mut step)) = self.take_question(review) else { return };
+    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> AfterHandler {
+        let (mut question, mut step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
-        let Asked::Judge { conversation, .. } = &mut question.asked else { return };
-        let Some(task) = conversation.model_task else { return };
+        let Asked::Judge { conversation, .. } = &mut question.asked else { return None };
+        let task = conversation.model_task?;
         self.count_failure(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), why);
         let error = failure(why.code, &step.node, &why.message);
         let Some(due_at) = self.next_try(&step.node, conversation.tries, why) else {
             self.end_task(task);
             let outcome = self.unable(judge, &error.message);
-            return self.go_on(question, outcome);
+            return Some((question, outcome));
         };
         conversation.tries += 1;
         let kind = TaskKind::Model { turn: conversation.turn };
         self.retry(task, &mut step, kind, true, due_at, &error);
         self.put_back(question, step);
+        None
     }
 
     /// Passes on from a judge that has not answered in time.

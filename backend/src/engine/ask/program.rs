@@ -11,7 +11,7 @@ use shared::review::{Advice, AskedHandler, Changes, Review};
 use shared::time::{Span, Timestamp};
 
 use super::content::handlers;
-use super::handler_outcome::HandlerOutcome;
+use super::handler_outcome::{AfterHandler, HandlerOutcome};
 use crate::clock::Moment;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::input::{HandlerAnswer, TaskFailure};
@@ -42,25 +42,24 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Applies the response of a program to the request that asked it.
-    pub(in crate::engine) fn program_answered(
+    /// Reads the response of a program to the request that asked it.
+    pub(super) fn read_program(
         &mut self,
         task: TaskId,
         digest: &str,
         answer: HandlerAnswer,
-    ) -> Result<(), Refusal> {
+    ) -> Result<AfterHandler, Refusal> {
         let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
         let (question, _) = self.take_question(review).ok_or(Refusal::TaskOver)?;
         let outcome = match answer {
             HandlerAnswer::Later => {
                 self.answers_later(question);
-                return Ok(());
+                return Ok(None);
             }
             HandlerAnswer::Passes { reason } => HandlerOutcome::Passes(self.said(&question, &reason)),
             HandlerAnswer::Decides { answer } => self.weigh_program(&question, digest, *answer),
         };
-        self.go_on(question, outcome);
-        Ok(())
+        Ok(Some((question, outcome)))
     }
 
     /// Checks the decision of a program on the content with this digest.
@@ -100,13 +99,13 @@ impl Builder<'_> {
         self.state.questions.push(question);
     }
 
-    /// Applies the callback of a program: it names the revision and digest that it saw, and decides as a person does.
-    pub(in crate::engine) fn call_back(
+    /// Reads the callback of a program: it names the revision and digest that it saw, and decides as a person does.
+    pub(super) fn read_callback(
         &mut self,
         id: ReviewId,
         task: TaskId,
         answer: Box<ProgramAnswer>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<AfterHandler, Refusal> {
         let is_asked = |question: &&Question| matches!(question.asked, Asked::Program { task: its, .. } if its == task);
         let Some(question) = self.state.question(id).filter(is_asked) else {
             return Err(match self.reviews.get(&id) {
@@ -132,22 +131,22 @@ impl Builder<'_> {
             Err(refusal) => return Err(refusal.in_time(self.until(question))),
         };
         let (question, _) = self.take_question(id).ok_or(Refusal::NotFound)?;
-        self.go_on(question, outcome);
-        Ok(())
+        Ok(Some((question, outcome)))
     }
 
     /// Retries a failed request to a program until its deadline, and then goes on without an answer.
-    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) {
-        let Some((mut question, mut step)) = self.take_question(review) else { return };
-        let Asked::Program { task, until, tries, .. } = &mut question.asked else { return };
+    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> AfterHandler {
+        let (mut question, mut step) = self.take_question(review)?;
+        let Asked::Program { task, until, tries, .. } = &mut question.asked else { return None };
         let Some(due_at) = self.next_try_until(*until, *tries, why) else {
             let outcome = self.unable_program(&question, &why.message);
-            return self.go_on(question, outcome);
+            return Some((question, outcome));
         };
         *tries += 1;
         let error = failure(why.code, &step.node, &why.message);
         self.retry(*task, &mut step, TaskKind::Ask { review }, true, due_at, &error);
         self.put_back(question, step);
+        None
     }
 
     /// Goes on after the deadline of a program. If it had said that it answers later, it passes on.
