@@ -58,8 +58,7 @@ pub async fn launch_as(person: &Api, flow: &str, input: Value) -> RunId {
 /// The launch of the newest version of a flow; an input that is no object is empty.
 pub fn launch_of(flow: &str, input: Value) -> Launch {
     let input = if let Value::Object(input) = input { input } else { JsonMap::new() };
-    let context = shared::run::Context::default();
-    Launch { flow: flow.parse().expect("an id"), version: None, input, context, callback_url: None }
+    Launch { input, ..Launch::new(flow.parse().expect("an id")) }
 }
 
 const GATED: &str = "id: gated

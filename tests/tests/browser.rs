@@ -155,7 +155,7 @@ async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> BrowserResult<()
     wait_for_text(&browser.driver, "1 pending").await;
     let row = format!("row-{}", review.id);
     browser.driver.execute(format!("document.getElementById('{row}').focus()"), Vec::new()).await?;
-    admin.launch(&launch, None).await.expect("it starts");
+    launch_as(&admin, "ask", Value::Null).await;
     wait_for_text(&browser.driver, "2 pending").await;
     wait_for_text(&browser.driver, "1 review arrived").await;
     admin.cancel(review.run_id.expect("a run"), &shared::api::Reason::default(), None).await.expect("it ends");

@@ -109,7 +109,9 @@ macro_rules! handlers {
             type Output = Answer::Output;
             fn describe(inputs: &mut Inputs<'_>) {
                 let arguments: &[fn(&mut Inputs<'_>)] = &[$($name::describe),*];
-                arguments.iter().for_each(|describe| describe(inputs));
+                for describe in arguments {
+                    describe(inputs);
+                }
             }
         }
     )+};

@@ -24,6 +24,7 @@ const MAX_DISCARDED: usize = 32 * 1024 * 1024;
 /// A JSON body, with the digest of its bytes for the idempotency key.
 #[derive(Debug)]
 pub struct Json<T> {
+    /// What the body is read as.
     pub value: T,
     /// The SHA-256 of the body's bytes.
     pub digest: [u8; 32],

@@ -5,13 +5,13 @@ mod account;
 mod api;
 mod archived;
 mod assets;
-#[cfg(debug_assertions)]
-mod console_folder;
 mod audit;
 pub mod body;
 mod budget;
 mod callbacks;
 mod caller;
+#[cfg(debug_assertions)]
+mod console_folder;
 mod cookies;
 mod deputies;
 mod feedback;

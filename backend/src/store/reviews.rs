@@ -121,21 +121,18 @@ impl Store {
         let in_queue = query.status == Some(ReviewStatus::Pending) && query.decided_by.is_none();
         let Page { items, next_cursor } = if newest && !in_queue {
             let (viewer, query, now) = (viewer.clone(), query.clone(), self.inner.clock.now());
-            match &query.decided_by {
-                Some(by) => {
-                    let (store, by) = (self.clone(), by.username(&viewer.username).clone());
-                    let read = move |mut conn: Conn| async move {
-                        let page = store.decided_page(&mut conn, &viewer, &by, &query, now).await?;
-                        conn.rollback().await?;
-                        Ok::<_, Error>(page)
-                    };
-                    self.inner.db.snapshot_as_one(read).await?
-                }
-                None => {
-                    let read =
-                        move |mut conn: Conn| async move { review_list::page(&mut conn, &viewer, &query, now).await };
-                    self.inner.db.read_as_one(read).await?
-                }
+            if let Some(by) = &query.decided_by {
+                let (store, by) = (self.clone(), by.username(&viewer.username).clone());
+                let read = move |mut conn: Conn| async move {
+                    let page = store.decided_page(&mut conn, &viewer, &by, &query, now).await?;
+                    conn.rollback().await?;
+                    Ok::<_, Error>(page)
+                };
+                self.inner.db.snapshot_as_one(read).await?
+            } else {
+                let read =
+                    move |mut conn: Conn| async move { review_list::page(&mut conn, &viewer, &query, now).await };
+                self.inner.db.read_as_one(read).await?
             }
         } else {
             self.waiting(viewer, query).await?

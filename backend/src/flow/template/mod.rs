@@ -311,9 +311,7 @@ fn render_each(
             size.value(&rendered).map_err(too_large)?;
             Ok(rendered)
         }
-        Value::Array(items) => {
-            items.iter().enumerate().map(|(index, item)| inside(&index.to_string(), item)).collect()
-        }
+        Value::Array(items) => items.iter().enumerate().map(|(index, item)| inside(&index.to_string(), item)).collect(),
         Value::Object(map) => map
             .iter()
             .map(|(key, value)| Ok((key.clone(), inside(key, value)?)))
