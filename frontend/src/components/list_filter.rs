@@ -33,6 +33,8 @@ pub struct FilterParts {
     get: Callback<&'static str, Option<String>>,
     set: Callback<(&'static str, String)>,
     count: Memo<usize>,
+    /// Whether they are shown where they can be folded.
+    pub open: RwSignal<bool>,
 }
 
 impl FilterParts {
@@ -47,6 +49,7 @@ impl FilterParts {
                 go.run(filter.with_untracked(|filter| with(filter, name, Some(&value))));
             }),
             count: Memo::new(move |_| filter.with(count)),
+            open: RwSignal::new(false),
         }
     }
 
@@ -75,7 +78,7 @@ impl FilterParts {
 /// are set; the style sheet knows where that is.
 #[component]
 pub fn Filters(parts: FilterParts, children: Children) -> impl IntoView {
-    let open = RwSignal::new(false);
+    let open = parts.open;
     let set = move || {
         let count = parts.count();
         (count > 0).then(|| view! { <span class="count">{count}<span class="sr">" set"</span></span> })

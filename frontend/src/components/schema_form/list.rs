@@ -56,7 +56,13 @@ fn row_view(
     let at = Memo::new(move |_| rows.with(|rows| rows.iter().position(|row| row.key == key)).unwrap_or_default());
     let number = move || at.get() + 1;
     let last = move || at.get() + 1 >= rows.with(Vec::len);
-    let swap_with_next = move |at: usize| rows.update(|rows| rows.swap(at, at + 1));
+    let swap_with_next = move |at: usize| {
+        rows.update(|rows| {
+            if at + 1 < rows.len() {
+                rows.swap(at, at + 1);
+            }
+        });
+    };
     let remove = move |()| rows.update(|rows| rows.retain(|row| row.key != key));
     let spoken = move |words: &'static str| Signal::derive(move || words.replace('#', &number().to_string()));
     let place = place.child(Signal::derive(move || at.get().to_string()));
@@ -67,7 +73,7 @@ fn row_view(
             <div class="list-tools" role="group" aria-label=move || format!("Row {}", number())>
                 <Button class="b ghost sm icon" title="Move up" label=spoken("Move row # up")
                     off=Signal::derive(move || at.get() == 0)
-                    press=move |()| swap_with_next(at.get_untracked() - 1)><Glyph icon=icondata::LuArrowUp/></Button>
+                    press=move |()| at.get_untracked().checked_sub(1).into_iter().for_each(swap_with_next)><Glyph icon=icondata::LuArrowUp/></Button>
                 <Button class="b ghost sm icon" title="Move down" label=spoken("Move row # down")
                     off=Signal::derive(last)
                     press=move |()| swap_with_next(at.get_untracked())><Glyph icon=icondata::LuArrowDown/></Button>

@@ -28,10 +28,11 @@ pub fn RunFilters(
                 on:click=move |_| go.run(RunFilter { status, ending, ..filter.get_untracked() })>{label}</button>
         }
     };
-    // On a phone the chips are in one line, which scrolls.
+    // On a phone the chips are in one line, which scrolls, and begins at its start each time that it is unfolded.
     let chips = NodeRef::<html::Div>::new();
     Effect::new(move |_| {
         filter.track();
+        parts.open.track();
         let Some(chips) = chips.get() else { return };
         request_animation_frame(move || {
             if let Ok(Some(chip)) = chips.query_selector("[aria-pressed=true]") {
