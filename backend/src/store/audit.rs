@@ -18,7 +18,7 @@ use super::words::Words;
 use super::{Error, Store};
 
 /// The largest number of rows that a page examines; the next page continues with the others.
-const MOST_ROWS: i64 = 4096;
+pub(super) const MOST_ROWS: i64 = 4096;
 
 impl Store {
     /// Returns the entries that match, newest first, with the numbers of their seals. A page may have fewer entries

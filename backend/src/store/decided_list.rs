@@ -1,8 +1,8 @@
 //! The reviews that a person decided, the newest decision first.
 //!
 //! Each decision is in the log, whose index names those who made it, so the log gives the order. Secret votes are named
-//! when the review is over. Whether a decision still counts, or was replaced or voided, is in the review. A page examines a limited number of rows, since a person may
-//! have decided very many reviews of which few match.
+//! when the review is over. Whether a decision still counts, or was replaced or voided, is in the review. A page
+//! examines a limited number of rows, since a person may have decided very many reviews of which few match.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,6 +13,7 @@ use shared::review::{Review, ReviewStatus};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
+use super::audit::MOST_ROWS;
 use super::audit_scan::Scan;
 use super::cursor::LogPlace;
 use super::db::{Conn, Row, Sql};
@@ -23,9 +24,6 @@ use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::stored_review::visible_to;
 use super::words::Words;
 use super::{Error, Store, review_list};
-
-/// The largest number of rows of the log that a page examines; the next page continues with the others.
-const MOST_ROWS: i64 = 4096;
 
 /// A decision in the log.
 struct Found {
