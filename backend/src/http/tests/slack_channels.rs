@@ -28,6 +28,13 @@ async fn channels(site: &Site, status: DeliveryStatus) -> Vec<String> {
     channels
 }
 
+/// Waits until the deliveries that are sent, changes of their messages included, are those to `sent`.
+async fn delivered(site: &Site, sent: &[&str]) {
+    while channels(site, DeliveryStatus::Sent).await != sent {
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+}
+
 /// Starts a run that asks in `#first` for a second and then in `#desk`. Waits until the messages to `sent` are sent and a
 /// message to each channel was tried, and passes the review on.
 async fn asked_in_both(site: &Site, slack: &MockServer, sent: &[&str], second: &str) {
@@ -43,9 +50,7 @@ async fn asked_in_both(site: &Site, slack: &MockServer, sent: &[&str], second: &
     let ana = site.join("ana", &["reviewer", "editor"]).await;
     dev.post("/api/v1/runs", &json!({ "flow": "gate", "input": { "topic": "Tides" } })).await.expect(201);
     requests(slack, "/api/chat.postMessage", 2).await;
-    while channels(site, DeliveryStatus::Sent).await != sent {
-        tokio::time::sleep(Duration::from_millis(25)).await;
-    }
+    delivered(site, sent).await;
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     let review = ana.get("/api/v1/reviews?status=pending").await.expect(200)["items"][0].clone();
     ana.post(&format!("/api/v1/reviews/{}/claim", review["id"].as_str().unwrap()), &json!({})).await.expect(200);
@@ -70,6 +75,7 @@ async fn a_flow_asks_no_second_time_where_the_first_message_still_waits(site: Si
     let to_desk = Mock::given(path("/api/chat.postMessage")).and(body_partial_json(json!({ "channel": "#desk" })));
     to_desk.respond_with(busy).with_priority(1).mount(&slack).await;
     asked_in_both(&site, &slack, &["#first"], "{ channel: '#desk' }").await;
+    delivered(&site, &["#first"]).await;
     assert_eq!(channels(&site, DeliveryStatus::Waiting).await, ["#desk"]);
     notifier.shutdown().await;
 }
