@@ -105,13 +105,9 @@ async fn each_act_is_found_by_its_name(world: World) {
     }
 }
 
-/// A committee is asked about a text, which the second vote changes after the first.
-async fn edited(world: &World, more: Value) -> (Review, Review) {
-    let mut rules = json!({ "review_keys": ["text"], "edit_keys": ["text"] });
-    rules.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
-    let before = committee(world, rules).await;
-    decided(world.store.commit(decide(&before, "eva", "yes")).await).expect("counted");
-    let mut change = decide(&before, "ed", "yes");
+/// A decision for a text that it changes.
+pub fn decide_with_edit(review: &Review, who: &str) -> Change {
+    let mut change = decide(review, who, "yes");
     if let Change { operation: Operation::Review { input, .. }, .. } = &mut change
         && let Input::Decide { request, .. } = &mut **input
     {
@@ -119,7 +115,16 @@ async fn edited(world: &World, more: Value) -> (Review, Review) {
         edits.insert("text".to_owned(), json!("a better text"));
         *comment = Some("Clearer.".to_owned());
     }
-    let after = decided(world.store.commit(change).await).expect("counted").review;
+    change
+}
+
+/// A committee is asked about a text, which the second vote changes after the first.
+async fn edited(world: &World, more: Value) -> (Review, Review) {
+    let mut rules = json!({ "review_keys": ["text"], "edit_keys": ["text"] });
+    rules.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    let before = committee(world, rules).await;
+    decided(world.store.commit(decide(&before, "eva", "yes")).await).expect("counted");
+    let after = decided(world.store.commit(decide_with_edit(&before, "ed")).await).expect("counted").review;
     (before, after)
 }
 

@@ -8,44 +8,54 @@ use shared::access::Principal;
 use shared::api::ReviewQuery;
 use shared::id::ReviewId;
 use shared::person_filter::PersonFilter;
-use shared::review::ReviewStatus;
+use shared::review::{Review, ReviewStatus};
 
-use super::support::{World, decide, decided, on_both, person};
+use super::acts::decide_with_edit;
+use super::support::{World, actor, decide, decided, new_run, on_both, person};
 use super::votes::committee;
-use crate::store::Store;
+use crate::clock::Clock as _;
+use crate::engine::Carrier;
 use crate::store::log_index::{IndexProgress, Indexed};
+use crate::store::{Change, Committed, Operation, Store};
 
 on_both! {
     what_a_person_decided_is_listed_by_the_time_of_the_decision,
     a_vote_is_listed_once_and_shown_to_others_when_the_review_is_over,
     a_secret_vote_is_listed_when_the_review_is_over,
+    a_vote_whose_edit_ends_its_review_is_listed_once,
     decisions_are_found_in_the_index_of_the_log_and_beyond_it,
+    a_filter_finds_the_oldest_decisions_behind_many_others,
 }
 
 fn viewer(name: &str, role: &str) -> Principal {
     Principal { roles: [role.to_owned()].into(), ..person(name) }
 }
 
-/// Returns the ids of all pages of a list, which have `limit` reviews each.
-async fn listed(store: &Store, viewer: &Principal, query: &ReviewQuery, limit: u32) -> Vec<ReviewId> {
+/// Returns the reviews on all pages of a list, which have up to `limit` each.
+async fn pages(store: &Store, viewer: &Principal, query: &ReviewQuery, limit: u32) -> Vec<Review> {
     let mut query = ReviewQuery { limit: Some(limit), ..query.clone() };
-    let mut ids = Vec::new();
+    let mut reviews = Vec::new();
     loop {
         let page = store.reviews(viewer, &query).await.expect("reads");
         assert!(page.items.len() <= limit as usize, "{query:?}");
-        ids.extend(page.items.iter().map(|review| review.id));
+        reviews.extend(page.items);
         query.cursor = page.next_cursor;
         if query.cursor.is_none() {
-            return ids;
+            return reviews;
         }
     }
+}
+
+/// Like [`pages`], with only the ids of the reviews.
+async fn listed(store: &Store, viewer: &Principal, query: &ReviewQuery, limit: u32) -> Vec<ReviewId> {
+    pages(store, viewer, query, limit).await.iter().map(|review| review.id).collect()
 }
 
 fn decided_by(name: &str) -> ReviewQuery {
     ReviewQuery { decided_by: Some(name.parse::<PersonFilter>().expect("a person")), ..ReviewQuery::default() }
 }
 
-async fn decide_at(world: &World, review: &shared::review::Review, who: &str, option: &str) {
+async fn decide_at(world: &World, review: &Review, who: &str, option: &str) {
     world.clock.advance(Duration::from_secs(1));
     decided(world.store.commit(decide(review, who, option)).await).expect("it is decided");
 }
@@ -104,6 +114,24 @@ async fn votes_are_listed(world: &World, blind: bool) {
     }
 }
 
+async fn a_vote_whose_edit_ends_its_review_is_listed_once(world: World) {
+    let eva = viewer("eva", "reviewer");
+    let one_suffices = json!({"policy": {"quorum": 1}, "review_keys": ["text"], "edit_keys": ["text"]});
+    let review = committee(&world, one_suffices).await;
+    let earlier = world.launched_review("earlier").await;
+    decide_at(&world, &earlier, "eva", "yes").await;
+    world.clock.advance(Duration::from_secs(1));
+    let ended = decided(world.store.commit(decide_with_edit(&review, "eva")).await).expect("it is decided");
+    assert!(!ended.review.is_pending());
+    let log = world.store.log(&world.store.origin(), review.run_id, 1000).await.expect("reads").expect("of this log");
+    let naming = log.entries.iter().filter(|entry| entry.event.deciders().contains(&eva.username));
+    let rows: Vec<_> = naming.map(|entry| world.store.place(&entry.cursor).expect("of this log").seq).collect();
+    assert!(matches!(&rows[..], [vote, end] if vote == end), "two entries of one row name her: {rows:?}");
+    for limit in [1, 50] {
+        assert_eq!(listed(&world.store, &eva, &decided_by("eva"), limit).await, [review.id, earlier.id]);
+    }
+}
+
 async fn decisions_are_found_in_the_index_of_the_log_and_beyond_it(world: World) {
     let (ana, eva) = (viewer("ana", "reviewer"), viewer("eva", "reviewer"));
     let secret = committee(&world, json!({"blind": true, "reviewers": {}})).await;
@@ -126,6 +154,71 @@ async fn decisions_are_found_in_the_index_of_the_log_and_beyond_it(world: World)
     }
     let mut conn = world.store.inner.db.read().await.expect("reads");
     assert!(conn.indexed_to().await.expect("reads") > 64, "most of it is in the index");
+}
+
+/// Asks people a question without a flow.
+async fn question(world: &World) -> Review {
+    let asked = json!({"kind": "clarification", "question": "May I?",
+        "options": [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]});
+    let question = Carrier::of(&serde_json::from_value(asked).expect("a question")).expect("it can be asked");
+    let operation = Operation::Ask { run: new_run(), question: Box::new(question) };
+    let asked = world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await;
+    let Ok(Committed::Review { review }) = asked else { panic!("{asked:?}") };
+    *review
+}
+
+async fn a_filter_finds_the_oldest_decisions_behind_many_others(world: World) {
+    let rules = json!({"policy": {"quorum": 1}, "severity": "critical", "reversible": false,
+        "reviewers": {"tags": ["editor"]}});
+    let rare = [committee(&world, rules).await, question(&world).await, world.launched_review("rain").await];
+    for review in &rare {
+        decide_at(&world, review, "eva", "yes").await;
+    }
+    for number in 0..40 {
+        let review = world.launched_review("wind").await;
+        decide_at(&world, &review, "eva", "yes").await;
+        if number == 30 {
+            index_all(&world).await;
+        }
+    }
+    let cases = [
+        (json!({"flow": "committee"}), 1),
+        (json!({"kind": "clarification"}), 1),
+        (json!({"severity": "critical"}), 1),
+        (json!({"irreversible": true}), 1),
+        (json!({"tag": "editor"}), 1),
+        (json!({"run": rare[2].run_id}), 1),
+        // Few reviews have one word, and many the other.
+        (json!({"q": "rain"}), 1),
+        (json!({"q": "rain", "flow": "committee"}), 0),
+        (json!({"q": "wind"}), 40),
+        (json!({"q": "wind", "flow": "committee"}), 0),
+        (json!({"flow": "ask"}), 41),
+        (json!({"flow": "ask", "severity": "critical"}), 0),
+        (json!({"status": "resolved"}), 43),
+        (json!({"status": "expired"}), 0),
+    ];
+    for viewer in [viewer("eva", "reviewer"), viewer("boss", "admin")] {
+        let all = pages(&world.store, &viewer, &decided_by("eva"), 50).await;
+        assert_eq!(all.len(), 43);
+        for (filter, count) in &cases {
+            let query: ReviewQuery = serde_json::from_value(filter.clone()).expect("a query");
+            let matches = |review: &&Review| {
+                query.matches(review, &viewer, world.clock.now())
+                    && query.run.is_none_or(|run| review.run_id == Some(run))
+                    && query.q.as_ref().is_none_or(|word| review.items.iter().any(|item| item.value == **word))
+            };
+            let expected: Vec<_> = all.iter().filter(matches).map(|review| review.id).collect();
+            assert_eq!(expected.len(), *count, "{filter}");
+            let query = ReviewQuery { decided_by: decided_by("eva").decided_by, ..query };
+            for limit in [3, 50] {
+                assert_eq!(listed(&world.store, &viewer, &query, limit).await, expected, "{filter} {limit}");
+            }
+            let first = ReviewQuery { limit: Some(1), ..query };
+            let first = world.store.reviews(&viewer, &first).await.expect("reads").items;
+            assert_eq!(first.first().map(|review| review.id), expected.first().copied(), "{filter}");
+        }
+    }
 }
 
 async fn index_all(world: &World) {
