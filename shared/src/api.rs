@@ -104,7 +104,7 @@ pub struct Erasure {
     pub archived_runs: u64,
 }
 
-/// The body of `POST /api/v1/users`.
+/// The body of `POST /api/v1/users`. In a session, it needs a recent login or confirmation.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
@@ -122,7 +122,8 @@ pub struct NewUser {
     pub roles: Vec<String>,
 }
 
-/// `PATCH /api/v1/users/{username}`: omitted members stay as they are.
+/// `PATCH /api/v1/users/{username}`: omitted members stay as they are. In a session, what gives access (a password, a new
+/// role, a new address, a member ID, or letting the person log in again) needs a recent login or confirmation.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]

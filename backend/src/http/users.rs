@@ -23,7 +23,7 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/users", "List people, by name", list);
     api.post("/api/v1/users", "Add a person", create);
     api.patch("/api/v1/users/{username}", "Change a person", update);
-    let about = "Remove a person's second factor, for example if their device is lost";
+    let about = "Remove a person's second factor, soon after a login, for example if their device is lost";
     api.delete("/api/v1/users/{username}/totp", about, reset_totp);
     let about = "Erase the personal data of a person who may no longer log in";
     api.delete("/api/v1/users/{username}/personal-data", about, erase);
@@ -42,6 +42,7 @@ async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Pag
 /// Takes no idempotency key: a digest of the body would be one of the password.
 async fn create(caller: Caller, body::Json { value, .. }: body::Json<NewUser>) -> Result<Created<User>> {
     caller.may(Act::GiveRoles(&value.roles))?;
+    caller.recent().await?;
     let passwords = caller.state.authenticator.passwords();
     let user =
         add_user(&caller.state.store, &caller.state.clock, passwords, Some(caller.identity.actor()), value).await?;
@@ -50,6 +51,7 @@ async fn create(caller: Caller, body::Json { value, .. }: body::Json<NewUser>) -
 
 async fn reset_totp(write: Write, Id(username): Id<Username>) -> Result<NoContent> {
     write.caller.may(Act::ResetAccess(&username))?;
+    write.caller.recent().await?;
     let remove = store::Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
     write.commit_without_body(remove).await?;
     write.caller.state.authenticator.invalidate();
@@ -63,6 +65,16 @@ async fn erase(caller: Caller, Id(username): Id<Username>) -> Result<Json<Erasur
     // The person may be erased even if what follows failed.
     caller.state.authenticator.invalidate();
     Ok(Json(erased?))
+}
+
+/// Whether a change lets somebody in: it gives a person access that they do not have, or others access to the account.
+/// Taking access away does not.
+fn gives_access(patch: &UserPatch, person: &User) -> bool {
+    let gives_role = patch.roles.iter().flatten().any(|role| !person.roles.contains(role));
+    let reactivates = patch.active == Some(true) && !person.active;
+    let is_set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    let has_new_email = is_set(&patch.email) && patch.email != person.email;
+    patch.password.is_some() || gives_role || reactivates || has_new_email || is_set(&patch.slack_user_id)
 }
 
 async fn update(
@@ -89,10 +101,13 @@ async fn update(
             return Err(Problem::invalid("/slack_user_id", NO_SLACK_USER_ID).into());
         }
     }
+    let person = caller.state.store.user(&username).await?.ok_or_else(|| Problem::new(Code::NotFound))?.user;
+    if gives_access(&patch, &person) {
+        caller.recent().await?;
+    }
     let (key, password_hash) = match patch.password.take() {
         Some(password) => {
-            let person = caller.state.store.user(&username).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
-            let known = known_of(&person.user);
+            let known = known_of(&person);
             let passwords = caller.state.authenticator.passwords();
             (None, Some(passwords.hash(Some(&caller.principal().username), password, known, "/password").await?))
         }

@@ -39,7 +39,8 @@ pub(super) fn cookie(answer: &Received, name: &str) -> String {
     cookie.split(';').next().unwrap().to_owned()
 }
 
-fn seconds(site: &Site) -> u64 {
+/// The time of a server as an authenticator app counts it.
+pub(super) fn seconds(site: &Site) -> u64 {
     u64::try_from(site.clock.now().0 / 1_000_000).unwrap()
 }
 

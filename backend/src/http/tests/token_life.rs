@@ -6,17 +6,23 @@ use axum::body::Body;
 use axum::http::header;
 use serde_json::{Value, json};
 
-use super::account::{cookie, enter};
+use super::account::{cookie, enter, seconds};
 use super::{Client, PASSWORD, Received, Site};
-use crate::auth::login_link;
+use crate::auth::{code_at, login_link};
+use crate::store::testing::ManualClock;
 use crate::store::{Change, Operation, ProviderAccount};
+
+/// Sends a body with a token.
+async fn by_token(site: &Site, token: &Value, method: &str, path: &str, body: &Value) -> Received {
+    let bearer = format!("Bearer {}", token["secret"].as_str().unwrap());
+    let request = Client { site, cookie: None }.request(method, path).header(header::AUTHORIZATION, bearer);
+    let request = request.header(header::CONTENT_TYPE, "application/json");
+    site.send(request.body(Body::from(body.to_string())).unwrap()).await
+}
 
 /// Asks who a token is.
 async fn as_token(site: &Site, token: &Value) -> Received {
-    let nobody = Client { site, cookie: None };
-    let bearer = format!("Bearer {}", token["secret"].as_str().unwrap());
-    let request = nobody.request("GET", "/api/v1/me").header(header::AUTHORIZATION, bearer);
-    site.send(request.body(Body::empty()).unwrap()).await
+    by_token(site, token, "GET", "/api/v1/me", &Value::Null).await
 }
 
 #[tokio::test]
@@ -50,6 +56,85 @@ async fn a_stolen_session_lets_nobody_else_in() {
     ana.put("/api/v1/notifications", &address("ana@new.example")).await.expect(200);
     clock.advance(Duration::from_mins(11));
     assert_eq!(ana.post("/api/v1/tokens", &token).await.code(403), "confirmation_required");
+}
+
+/// A site whose admin logged in eleven minutes ago. Ana is a reviewer with a second factor, and Tom may not log in.
+/// Returns the sessions of the admin and of Ana, and a token of the admin.
+async fn eleven_minutes_later<'a>(site: &'a Site, clock: &ManualClock) -> (Client<'a>, Client<'a>, Value) {
+    let ana = site.join("ana", &["reviewer"]).await;
+    let factor = ana.post("/api/v1/me/totp", &json!({ "password": PASSWORD })).await.expect(201);
+    let code = code_at(factor["secret"].as_str().unwrap(), seconds(site));
+    ana.post("/api/v1/me/totp/confirm", &json!({ "code": code })).await.expect(200);
+    site.join("tom", &["reviewer"]).await;
+    let admin = site.login("admin").await;
+    admin.patch("/api/v1/users/tom", &json!({ "active": false })).await.expect(200);
+    let token = admin.post("/api/v1/tokens", &json!({ "name": "ci", "roles": ["admin"] })).await.expect(201);
+    clock.advance(Duration::from_mins(11));
+    (admin, ana, token)
+}
+
+#[tokio::test]
+async fn a_stolen_session_of_an_admin_gives_nobody_access() {
+    let (site, clock) = Site::at_rest().await;
+    let (admin, ana, _) = eleven_minutes_later(&site, &clock).await;
+    let (of_ana, of_tom) = ("/api/v1/users/ana", "/api/v1/users/tom");
+    let eve = json!({ "username": "eve", "password": "Quartz-Lemur-93", "roles": ["admin"] });
+    let changes = [
+        ("POST", "/api/v1/users", eve, 201),
+        ("PATCH", of_ana, json!({ "roles": ["reviewer", "developer"] }), 200),
+        ("PATCH", of_ana, json!({ "roles": ["developer"], "display_name": "Ana" }), 200),
+        ("PATCH", of_ana, json!({ "email": "eve@else.example" }), 200),
+        ("PATCH", of_ana, json!({ "slack_user_id": "U024BE7LH" }), 200),
+        ("PATCH", of_tom, json!({ "active": true }), 200),
+        ("DELETE", "/api/v1/users/ana/totp", Value::Null, 204),
+        ("PATCH", of_ana, json!({ "password": "Quartz-Lemur-93" }), 200),
+    ];
+    let send = async |method: &str, path: &str, body: &Value| {
+        let request = admin.request(method, path).header(header::CONTENT_TYPE, "application/json");
+        site.send(request.body(Body::from(body.to_string())).unwrap()).await
+    };
+    let before = admin.get("/api/v1/users").await.expect(200);
+    for &(method, path, ref body, _) in &changes {
+        assert_eq!(send(method, path, body).await.code(403), "confirmation_required", "{method} {path} {body}");
+    }
+    assert_eq!(admin.get("/api/v1/users").await.expect(200), before, "nothing has changed");
+    // A new password would have ended her session.
+    assert_eq!(ana.get("/api/v1/me/totp").await.expect(200)["enabled"], true);
+
+    admin.post("/api/v1/me/confirm", &json!({ "password": PASSWORD })).await.expect(204);
+    for &(method, path, ref body, status) in &changes {
+        send(method, path, body).await.expect(status);
+    }
+    ana.get("/api/v1/me").await.expect(401);
+    let login = json!({ "username": "ana", "password": "Quartz-Lemur-93" });
+    Client { site: &site, cookie: None }.post("/api/v1/session", &login).await.expect(200);
+}
+
+#[tokio::test]
+async fn names_and_what_takes_access_away_need_no_recent_login() {
+    let (site, clock) = Site::at_rest().await;
+    let (admin, ana, _) = eleven_minutes_later(&site, &clock).await;
+    let patch = async |body: Value| admin.patch("/api/v1/users/ana", &body).await.expect(200);
+    assert_eq!(patch(json!({ "display_name": "Ana Novak" })).await["display_name"], "Ana Novak");
+    // What she has already, as a form sends it again.
+    patch(json!({ "roles": ["reviewer"], "active": true, "email": "", "slack_user_id": "" })).await;
+    assert_eq!(patch(json!({ "roles": [] })).await["roles"], json!([]));
+    assert_eq!(patch(json!({ "active": false })).await["active"], false);
+    ana.get("/api/v1/me").await.expect(401);
+    admin.delete("/api/v1/users/ana/personal-data").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_token_adds_people_and_changes_their_roles_however_long_ago_it_was_created() {
+    let (site, clock) = Site::at_rest().await;
+    let (_, ana, token) = eleven_minutes_later(&site, &clock).await;
+    let new = json!({ "username": "lea", "password": "Quartz-Lemur-93", "roles": ["reviewer"] });
+    by_token(&site, &token, "POST", "/api/v1/users", &new).await.expect(201);
+    let roles = json!({ "roles": ["reviewer", "developer"] });
+    by_token(&site, &token, "PATCH", "/api/v1/users/ana", &roles).await.expect(200);
+    assert_eq!(ana.get("/api/v1/me").await.expect(200)["roles"], roles["roles"]);
+    by_token(&site, &token, "PATCH", "/api/v1/users/tom", &json!({ "active": true })).await.expect(200);
+    site.login("tom").await;
 }
 
 #[tokio::test]
