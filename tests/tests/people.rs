@@ -5,7 +5,7 @@ use shared::notification::Notifications;
 use tests::locator::locate;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{open, text_of};
-use tests::{Api, BrowserResult, Database, HttpTransport, Options, PASSWORD, Server, eventually};
+use tests::{Api, Browser, BrowserResult, Database, HttpTransport, Options, PASSWORD, Server, eventually};
 use thirtyfour::prelude::*;
 
 /// Moves all logins an hour into the past, as if the sessions were that old.
@@ -16,6 +16,33 @@ async fn an_hour_passes(server: &mut Server) {
     assert_ne!(database.execute(earlier, []).expect("writes"), 0, "somebody is logged in");
     database.close().expect("closes");
     server.restart().await;
+}
+
+/// A server with the reviewer Ana, and the page at a path as an admin sees it who logged in an hour ago.
+async fn open_an_hour_later(path: &str) -> BrowserResult<(Server, Browser)> {
+    let mut server = Server::start(Options::on(Database::Sqlite)).await;
+    server.person("ana", &["reviewer"]).await;
+    let browser = open(&server, "admin", "/inbox").await?;
+    // No page is open that would lose the server in the middle of a load.
+    browser.driver.goto("about:blank").await?;
+    an_hour_passes(&mut server).await;
+    browser.driver.goto(format!("{}{path}", server.base)).await?;
+    Ok((server, browser))
+}
+
+/// The dialog that asks for the password.
+fn asks() -> By {
+    By::Css("dialog[open][aria-label='Confirm that it is you']")
+}
+
+/// Gives the password to the dialog that asks for it, and waits until it has closed.
+async fn confirm(driver: &WebDriver) -> BrowserResult<()> {
+    field(driver, "your password").send_keys(PASSWORD).await?;
+    button(driver, "Confirm").click().await?;
+    wait_for_text(driver, "Confirmed. You can continue now.").await;
+    eventually("nothing is asked any more", async || driver.find_all(asks()).await.ok()?.is_empty().then_some(()))
+        .await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,13 +103,8 @@ async fn the_dialog_says_once_the_token_is_created() -> BrowserResult<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_logged_in_long_ago_confirms_that_it_is_they_before_a_token_is_created() -> BrowserResult<()> {
-    let mut server = Server::start(Options::on(Database::Sqlite)).await;
-    let browser = open(&server, "admin", "/inbox").await?;
+    let (server, browser) = open_an_hour_later("/people?tab=tokens").await?;
     let driver = &browser.driver;
-    // No page is open that would lose the server in the middle of a load.
-    driver.goto("about:blank").await?;
-    an_hour_passes(&mut server).await;
-    driver.goto(format!("{}/people?tab=tokens", server.base)).await?;
     wait_for_text(driver, "You have no tokens").await;
     locate(driver, By::Css(".page > header .b.primary")).usable().click().await?;
     field(driver, "what is it for?").send_keys("nightly import").await?;
@@ -90,22 +112,15 @@ async fn who_logged_in_long_ago_confirms_that_it_is_they_before_a_token_is_creat
     create.click().await?;
 
     // A wrong password is refused where it is asked for, and nothing is created.
-    let asks = By::Css("dialog[open][aria-label='Confirm that it is you']");
     let password = field(driver, "your password");
     password.send_keys("a wrong password").await?;
     button(driver, "Confirm").click().await?;
     wait_for_text(driver, "this is not your password").await;
-    assert_eq!(driver.find_all(asks.clone()).await?.len(), 1);
+    assert_eq!(driver.find_all(asks()).await?.len(), 1);
     let admin = server.admin().await;
     assert!(admin.tokens().await.expect("the tokens").items.is_empty());
     password.clear().await?;
-    password.send_keys(PASSWORD).await?;
-    button(driver, "Confirm").click().await?;
-    wait_for_text(driver, "Confirmed. You can continue now.").await;
-    eventually("nothing is asked any more", async || {
-        driver.find_all(asks.clone()).await.ok()?.is_empty().then_some(())
-    })
-    .await;
+    confirm(driver).await?;
 
     // The form is as it was, and no longer says that a login is needed.
     assert!(!text_of(driver, "dialog[open]").await.contains("this needs a login"));
@@ -115,6 +130,46 @@ async fn who_logged_in_long_ago_confirms_that_it_is_they_before_a_token_is_creat
     let secret = text_of(driver, "dialog[open] .secret code").await;
     let program = Api::new(HttpTransport::with_token(&server.base, &secret));
     assert_eq!(program.me().await.expect("the token lets it in").username.as_str(), "admin");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_logged_in_long_ago_confirms_that_it_is_they_before_a_person_gets_a_role() -> BrowserResult<()> {
+    let (server, browser) = open_an_hour_later("/people").await?;
+    let driver = &browser.driver;
+    let roles = async || server.login("ana").await.expect("she gets in").me().await.expect("her account").roles;
+    locate(driver, By::Css("button[aria-label='Edit ana']")).usable().click().await?;
+    field(driver, "e-mail").send_keys("ana@desk.example").await?;
+    locate(driver, By::XPath("//dialog[@open]//label[contains(., 'saves flows')]")).click().await?;
+    button(driver, "Save").click().await?;
+    wait_for_text(driver, "Confirm that it is you").await;
+    assert_eq!(roles().await, ["reviewer"], "nothing is given yet");
+    confirm(driver).await?;
+
+    // The form is as it was, and no longer says that a login is needed.
+    assert!(!text_of(driver, "dialog[open]").await.contains("this needs a login"));
+    assert_eq!(field(driver, "e-mail").value().await?.as_deref(), Some("ana@desk.example"));
+    button(driver, "Save").click().await?;
+    wait_for_text(driver, "ana is saved.").await;
+    assert!(roles().await.contains(&"developer".to_owned()));
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_logged_in_long_ago_confirms_that_it_is_they_before_a_second_factor_is_removed() -> BrowserResult<()> {
+    let (_server, browser) = open_an_hour_later("/people").await?;
+    let driver = &browser.driver;
+    locate(driver, By::Css("button[aria-label='Edit ana']")).usable().click().await?;
+    locate(driver, By::XPath("//dialog[@open]//summary[contains(., 'Second factor')]")).click().await?;
+    button(driver, "Remove it…").click().await?;
+    button(driver, "Remove it").click().await?;
+    confirm(driver).await?;
+    // The question is still open, and nothing says that it was refused.
+    assert!(!text_of(driver, ".notices").await.contains("Not removed"));
+    button(driver, "Remove it").click().await?;
+    wait_for_text(driver, "ana can log in without a second factor.").await;
     browser.quit().await;
     Ok(())
 }

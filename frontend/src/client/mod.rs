@@ -32,7 +32,7 @@ pub use notifier::Notifier;
 pub use paint::after_paint;
 pub use post::use_post;
 pub use saved_views::SavedViews;
-pub use session::Session;
+pub use session::{Session, to_show};
 pub use workspace::Workspace;
 
 /// Makes API, session and live socket available to all components below.

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use shared::access::{Access, Act, Principal, access, voice};
 use shared::api::User;
+use shared::error::{Code, Problem};
 use shared::id::Username;
 use shared::review::Review;
 
@@ -23,6 +24,12 @@ pub struct Session {
     pub factor_missing: GlobalSignal<bool>,
     /// Whether the server has said that the person must first confirm that it is they.
     pub unconfirmed: GlobalSignal<bool>,
+}
+
+/// Returns the refusal that is shown where it was caused; `None` if the dialog that follows [`Session::unconfirmed`] asks
+/// for what was missing, since the message would still be there once the person has given it.
+pub fn to_show(refused: Problem) -> Option<Problem> {
+    (refused.code != Code::ConfirmationRequired).then_some(refused)
 }
 
 impl Session {

@@ -50,7 +50,7 @@ fn ConfirmForm(open: RwSignal<bool>) -> impl IntoView {
         }
     });
     let other = elsewhere(problem, &["/password"]);
-    let why = "This lets a program or somebody else in, and you logged in some time ago.";
+    let why = "This gives a person or a program access, and you logged in some time ago.";
     if session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.single_sign_on)) {
         let location = window().location();
         let here = [location.pathname(), location.search()].map(Result::unwrap_or_default).concat();

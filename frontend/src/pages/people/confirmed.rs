@@ -19,15 +19,16 @@ pub fn RemoveFactor(open: RwSignal<bool>, who: RwSignal<Option<User>>) -> impl I
     let remove = move || {
         let name = untrack(|| name_of(who));
         async move {
-            match api.reset_second_factor(&name).await {
-                Ok(()) => notices.good(format!("{name} can log in without a second factor.")),
-                Err(problem) => notices.bad(format!("Not removed. {problem}")),
+            let removed = api.reset_second_factor(&name).await;
+            if removed.is_ok() {
+                notices.good(format!("{name} can log in without a second factor."));
             }
+            removed
         }
     };
     let title = Signal::derive(move || format!("Remove the second factor of {}?", name_of(who)));
     view! {
-        <Confirm open title keep="Keep it" act="Remove it" does=remove>
+        <Confirm open title keep="Keep it" act="Remove it" failed="Not removed." does=remove>
             <p>"Until they set up another one, their password alone is enough to log in. Make sure that it is they who ask for it."</p>
         </Confirm>
     }
@@ -41,26 +42,22 @@ pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<(
     let erase = move || {
         let name = untrack(|| name_of(who));
         async move {
-            match api.erase_person(&name).await {
-                Ok(erasure) => {
-                    let archived = match erasure.archived_runs {
-                        0 => String::new(),
-                        1 => " The archive still names them in 1 run.".to_owned(),
-                        count => format!(" The archive still names them in {count} runs."),
-                    };
-                    let rest =
-                        if erasure.done { "" } else { " Everything else that names them is erased within minutes." };
-                    notices.good(format!("{name} is now {}.{rest}{archived}", erasure.username));
-                    // The page may have been left meanwhile.
-                    done.try_run(());
-                }
-                Err(problem) => notices.bad(format!("Not erased. {problem}")),
-            }
+            api.erase_person(&name).await.map(|erasure| {
+                let archived = match erasure.archived_runs {
+                    0 => String::new(),
+                    1 => " The archive still names them in 1 run.".to_owned(),
+                    count => format!(" The archive still names them in {count} runs."),
+                };
+                let rest = if erasure.done { "" } else { " Everything else that names them is erased within minutes." };
+                notices.good(format!("{name} is now {}.{rest}{archived}", erasure.username));
+                // The page may have been left meanwhile.
+                done.try_run(());
+            })
         }
     };
     let title = Signal::derive(move || format!("Erase the personal data of {}?", name_of(who)));
     view! {
-        <Confirm open title keep="Keep them" act="Erase personal data" does=erase>
+        <Confirm open title keep="Keep them" act="Erase personal data" failed="Not erased." does=erase>
             <p>"Gone for good: their name, e-mail address, logins and settings, and what they wrote in comments, reasons and feedback. A pseudonym replaces their name."</p>
             <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else in the audit log was changed. Flow files, archive files, backups and anything sent from the server still name them."</p>
         </Confirm>

@@ -7,8 +7,7 @@ use shared::id::DeputyId;
 use shared::time::Timestamp;
 
 use super::rows::{row, table};
-use super::to_show;
-use crate::client::{use_api, use_post};
+use crate::client::{to_show, use_api, use_post};
 use crate::components::button::Button;
 use crate::components::inert::{inert_code, named};
 use crate::components::listeners::while_shown;

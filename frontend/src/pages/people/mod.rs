@@ -20,7 +20,7 @@ use leptos::html;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use shared::access::Act;
-use shared::error::{Code, Problem};
+use shared::error::Problem;
 
 use self::confirm_session::ConfirmSession;
 use self::deputies::Deputies;
@@ -95,12 +95,6 @@ pub fn PeoplePage() -> impl IntoView {
             </div>
         </section>
     }
-}
-
-/// Returns the refusal that a form shows; `None` if [`ConfirmSession`] asks for what was missing, since the message would
-/// still be there once the person has given it.
-fn to_show(refused: Problem) -> Option<Problem> {
-    (refused.code != Code::ConfirmationRequired).then_some(refused)
 }
 
 /// The messages of a refusal for a place and those inside it; `None` if there are none.

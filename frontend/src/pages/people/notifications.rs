@@ -10,8 +10,8 @@ use shared::notification::{Channel, Delivery, MAX_RULES, Notifications, Occasion
 
 use super::rows::{row, table};
 use super::this_browser::ThisBrowser;
-use super::{elsewhere, mistake_at, mistakes, to_show};
-use crate::client::{Session, use_api};
+use super::{elsewhere, mistake_at, mistakes};
+use crate::client::{Session, to_show, use_api};
 use crate::components::button::Button;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert_code;

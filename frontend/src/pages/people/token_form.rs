@@ -9,8 +9,8 @@ use shared::api::{NewToken, Token};
 use shared::error::Problem;
 
 use super::roles::RoleSubset;
-use super::{Field, elsewhere, mistake_at, to_show};
-use crate::client::{Live, Session, use_api};
+use super::{Field, elsewhere, mistake_at};
+use crate::client::{Live, Session, to_show, use_api};
 use crate::components::button::Button;
 use crate::components::copy::CopyButton;
 use crate::components::menu::menu;

@@ -26,13 +26,14 @@ pub fn TokenTable(
     let revoke = move || {
         let token = revoking.get_untracked();
         async move {
-            let Some(Token { id, name, .. }) = token else { return };
-            match api.revoke_token(id).await {
-                Ok(()) => notices.good(format!("Token “{name}” revoked.")),
-                Err(problem) => notices.bad(format!("Not revoked. {problem}")),
+            let Some(Token { id, name, .. }) = token else { return Ok(()) };
+            let answer = api.revoke_token(id).await;
+            if answer.is_ok() {
+                notices.good(format!("Token “{name}” revoked."));
             }
             // The page may have been left meanwhile.
             revoked.try_run(());
+            answer
         }
     };
     let row = move |token: Token| {
@@ -65,7 +66,7 @@ pub fn TokenTable(
             <thead><tr><th>"For"</th><th>"Roles"</th><th>"Created"</th><th>"Last used"</th><th>"Expires"</th><th><span class="sr">"Revoke"</span></th></tr></thead>
             <tbody>{tokens.into_iter().map(row).collect_view()}</tbody>
         </table></div>
-        <Confirm open=asking title="Revoke this token?" keep="Keep it" act="Revoke" does=revoke>
+        <Confirm open=asking title="Revoke this token?" keep="Keep it" act="Revoke" failed="Not revoked." does=revoke>
             <p>{move || revoking.get().map(|token| format!("Programs that use “{}” are refused from now on. This cannot be undone.", token.name))}</p>
         </Confirm>
     }

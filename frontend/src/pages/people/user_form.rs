@@ -11,7 +11,7 @@ use shared::notification::Channel;
 
 use super::roles::{OwnRoles, RoleSubset, SYSTEM};
 use super::{CheckBox, Field, elsewhere, mistake_at};
-use crate::client::{Session, use_api};
+use crate::client::{Session, to_show, use_api};
 use crate::components::button::Button;
 use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
@@ -85,7 +85,7 @@ pub fn UserForm(
                     // Does nothing if the page is gone.
                     done.try_run(user);
                 }
-                Err(refused) => problem.set(Some(refused)),
+                Err(refused) => problem.set(to_show(refused)),
             }
         }
     });
