@@ -29,7 +29,7 @@ const START: f64 = 1000.0;
 const NOISE: f64 = 1.0;
 
 /// The kinds of reads: name, reader, and path. `MIDDLE` stands for a time in the middle of the log.
-const KINDS: [(&str, Reader, &str); 26] = [
+const KINDS: [(&str, Reader, &str); 29] = [
     ("audit_first", Reader::Admin, "/api/v1/audit"),
     ("audit_rare_kind", Reader::Admin, "/api/v1/audit?kind=user.created"),
     ("audit_common_kind", Reader::Admin, "/api/v1/audit?kind=run.completed"),
@@ -50,7 +50,11 @@ const KINDS: [(&str, Reader, &str); 26] = [
     ("runs_of_a_person", Reader::Admin, "/api/v1/runs?requested_by=rita"),
     ("runs_rare_word", Reader::Admin, "/api/v1/runs?q=zebra"),
     ("runs_common_word", Reader::Admin, "/api/v1/runs?q=ask"),
+    // The reviewer decided nothing, and the admin everything.
     ("reviews_decided", Reader::Reviewer, "/api/v1/reviews?decided_by=me"),
+    ("reviews_all_decided", Reader::Admin, "/api/v1/reviews?decided_by=admin"),
+    ("reviews_decided_other_kind", Reader::Admin, "/api/v1/reviews?decided_by=admin&kind=tool_calls"),
+    ("reviews_decided_rare_word", Reader::Admin, "/api/v1/reviews?decided_by=admin&q=zebra"),
     ("reviews_first", Reader::Reviewer, "/api/v1/reviews"),
     ("reviews_rare_word", Reader::Reviewer, "/api/v1/reviews?order=urgency&q=zebra"),
     ("reviews_common_word", Reader::Reviewer, "/api/v1/reviews?order=urgency&q=refund"),
