@@ -1,6 +1,6 @@
 //! `/api/openapi.json`: the description of every route, made from the routes that are served.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::http::header;
@@ -19,29 +19,30 @@ use super::mcp;
 const PATH: &str = "/api/openapi.json";
 const LIVE: &str = "/api/v1/live";
 
-/// Returns the routes of `api`, and a route for their description, which includes that route itself.
-pub(super) fn mount(mut api: Api) -> Router<AppState> {
-    let text: Arc<str> = described(&mut api).to_string().into();
-    let answer = async move || ([(header::CONTENT_TYPE, "application/json")], text.to_string());
-    api.router.route(PATH, axum::routing::get(answer))
+/// Returns the routes of `api`, and a route for their description, which includes that route itself. The description is
+/// made when it is first asked for: most servers are never asked.
+pub(super) fn mount(Api { router, endpoints }: Api) -> Router<AppState> {
+    let text = Arc::new(LazyLock::new(move || described(endpoints).to_string()));
+    let answer = async move || ([(header::CONTENT_TYPE, "application/json")], (**text).clone());
+    router.route(PATH, axum::routing::get(answer))
 }
 
 #[cfg(test)]
 pub(super) fn whole() -> Value {
-    described(&mut super::api())
+    described(super::api().endpoints)
 }
 
-fn described(api: &mut Api) -> Value {
+fn described(mut endpoints: Vec<Endpoint>) -> Value {
     let describe = |_: &mut Inputs<'_>| {};
     let own = OperationDoc::new("Get this API description").answer::<JsonMap>().open();
-    api.endpoints.push(Endpoint { method: "get", path: PATH, operation: own, describe });
+    endpoints.push(Endpoint { method: "get", path: PATH, operation: own, describe });
     // `crate::live` serves this route outside of this router.
     let live = OperationDoc::new("Open the live socket: a WebSocket with the subprotocol countersign.v1, and JSON text frames of ClientMessage and ServerMessage").status(101);
-    api.endpoints.push(Endpoint { method: "get", path: LIVE, operation: live, describe });
+    endpoints.push(Endpoint { method: "get", path: LIVE, operation: live, describe });
     // The endpoint of agents calls the other routes, and is therefore mounted beside them.
     let mcp = Endpoint { method: "post", path: mcp::PATH, operation: mcp::documentation(), describe };
-    api.endpoints.push(mcp);
-    document(&api.endpoints)
+    endpoints.push(mcp);
+    document(&endpoints)
 }
 
 fn document(endpoints: &[Endpoint]) -> Value {
