@@ -4,13 +4,17 @@ use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
-use jsonschema::Validator;
+use jsonschema::{Registry, Validator};
 use serde_json::{Value, json};
 
 use super::{Client, Site};
 use crate::http::openapi;
 
+const URI: &str = "urn:api";
+
 static DOCUMENT: LazyLock<Value> = LazyLock::new(openapi::whole);
+static REGISTRY: LazyLock<Registry<'static>> =
+    LazyLock::new(|| Registry::new().add(URI, &*DOCUMENT).unwrap().prepare().unwrap());
 
 /// Panics if a response of the API is not described, or differs from its description.
 pub fn check(method: &str, path: &str, status: StatusCode, headers: &HeaderMap, body: &Value) {
@@ -21,28 +25,30 @@ pub fn check(method: &str, path: &str, status: StatusCode, headers: &HeaderMap, 
     let paths = DOCUMENT["paths"].as_object().unwrap();
     let described = paths.iter().filter(|(template, item)| is_at(template, path) && item[method].is_object());
     // A path without parameters comes before one with them.
-    let operation = described.min_by_key(|(template, _)| template.contains('{')).map(|(_, item)| &item[method]);
-    let Some(operation) = operation else {
+    let Some((template, item)) = described.min_by_key(|(template, _)| template.contains('{')) else {
         let refused = status.is_client_error() || !path.starts_with("/api/");
         assert!(refused, "{method} {path} is served, but not described");
         return;
     };
-    let responses = &operation["responses"];
-    let response = responses.get(status.as_str()).unwrap_or(&responses["default"]);
+    let responses = &item[method]["responses"];
+    let response = if responses[status.as_str()].is_object() { status.as_str() } else { "default" };
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !content_type.contains("json") || content_type.contains("ndjson") {
         return;
     }
-    let schema = &response["content"][content_type]["schema"];
-    assert!(schema.is_object(), "{method} {path} answers {status} as {content_type}, which is not described");
-    let mistakes: Vec<_> = validator(schema).iter_errors(body).map(|error| error.to_string()).collect();
+    let schema = ["paths", template, method, "responses", response, "content", content_type, "schema"]
+        .map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1")))
+        .concat();
+    let described = DOCUMENT.pointer(&schema).is_some_and(Value::is_object);
+    assert!(described, "{method} {path} answers {status} as {content_type}, which is not described");
+    let mistakes: Vec<_> = validator(&schema).iter_errors(body).map(|error| error.to_string()).collect();
     assert!(mistakes.is_empty(), "{method} {path}: {mistakes:#?} in {body:#}");
 }
 
-/// Returns a validator for a schema that may refer to the components of the document.
-pub fn validator(schema: &Value) -> Validator {
-    let whole = json!({ "allOf": [schema], "components": DOCUMENT["components"] });
-    jsonschema::options().should_validate_formats(true).build(&whole).unwrap()
+/// Returns a validator for the schema at a JSON pointer into the document.
+fn validator(pointer: &str) -> Validator {
+    let schema = json!({ "$ref": format!("{URI}#{}", pointer.replace('{', "%7B").replace('}', "%7D")) });
+    jsonschema::options().with_registry(&REGISTRY).should_validate_formats(true).build(&schema).unwrap()
 }
 
 fn is_at(template: &str, path: &str) -> bool {
@@ -74,7 +80,7 @@ async fn what_is_described_is_served() {
 
 #[test]
 fn what_a_client_says_fits_its_description_and_what_is_wrong_does_not() {
-    let named = |name: &str| validator(&json!({ "$ref": format!("#/components/schemas/{name}") }));
+    let named = |name: &str| validator(&format!("/components/schemas/{name}"));
     let digest = "sha256:00";
     let decision = json!({ "revision": 1, "digest": digest, "verdict": { "type": "choose", "option": "yes" } });
     assert!(named("DecisionRequest").is_valid(&decision));
