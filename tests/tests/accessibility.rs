@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use shared::api::{NewToken, ReviewQuery, RunQuery};
 use shared::decision::Verdict;
 use shared::review::ReviewStatus;
+use tests::device::Rules;
 use tests::locator::locate;
 use tests::pages::{Login, wait_for_text};
 use tests::reviewing::{choose, decide, launch_of, wait_for_review};
@@ -126,11 +127,11 @@ struct Findings(BTreeMap<String, Vec<String>>);
 impl Findings {
     async fn look(&mut self, browser: &Browser, page: &str, width: u32) -> BrowserResult<()> {
         let pictures = std::env::var_os("COUNTERSIGN_TEST_PICTURES").map(PathBuf::from);
-        for (dark, colours) in [(false, "light"), (true, "dark")] {
+        for (dark, colours, rules) in [(false, "light", Rules::All), (true, "dark", Rules::Colours)] {
             browser.dark(dark).await;
             let place = format!("{page}-{width}-{colours}");
             browser.picture_in(pictures.as_deref(), &place).await;
-            for breach in browser.breaches().await {
+            for breach in browser.breaches(rules).await {
                 for (element, why) in breach.places {
                     let words = format!("{} ({}) at {element}: {why}", breach.id, breach.help);
                     self.0.entry(words).or_default().push(place.clone());
