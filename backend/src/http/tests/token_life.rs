@@ -138,6 +138,21 @@ async fn a_token_adds_people_and_changes_their_roles_however_long_ago_it_was_cre
 }
 
 #[tokio::test]
+async fn a_token_lets_no_admin_in_again() {
+    let site = Site::new().await;
+    let tom = site.join("tom", &["admin"]).await;
+    let token = tom.post("/api/v1/tokens", &json!({ "name": "ci", "roles": ["admin"] })).await.expect(201);
+    let lea = site.join("lea", &["admin"]).await;
+    let path = "/api/v1/users/lea";
+    by_token(&site, &token, "PATCH", path, &json!({ "active": false })).await.expect(200);
+    lea.get("/api/v1/me").await.expect(401);
+    let refused = by_token(&site, &token, "PATCH", path, &json!({ "active": true })).await.expect(403);
+    assert!(refused["detail"].as_str().unwrap().contains("admin"), "{refused}");
+    tom.patch(path, &json!({ "active": true })).await.expect(200);
+    site.login("lea").await;
+}
+
+#[tokio::test]
 async fn who_changes_their_password_can_end_their_tokens_with_it() {
     let site = Site::new().await;
     let ana = site.join("ana", &["reviewer"]).await;

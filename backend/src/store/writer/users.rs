@@ -78,7 +78,10 @@ impl Group {
     fn check_change(&self, by: Option<&Principal>, change: &UserChange) -> Result<(), CommitError> {
         allow(by, Act::ManagePeople)?;
         let name = &change.username;
-        if let Some(roles) = &change.patch.roles {
+        let record = self.users.get(name).ok_or(CommitError::NotFound)?;
+        // Who is let in again has their roles again.
+        let returns = change.patch.active == Some(true) && !record.user.active;
+        if let Some(roles) = change.patch.roles.as_ref().or(returns.then_some(&record.user.roles)) {
             allow(by, Act::GiveRoles(roles))?;
         }
         if change.password_hash.is_some() {
@@ -87,7 +90,6 @@ impl Group {
         if change.takes_admin() && self.is_last_admin(name) {
             return Err(CommitError::Conflict(format!("{name} is the only admin; make someone else an admin first")));
         }
-        let record = self.users.get(name).ok_or(CommitError::NotFound)?;
         self.check_not_erased(name)?;
         if change.password_hash.is_some() && record.account.is_some() {
             let why = format!("{name} signs in with the identity provider, and has no password here");
