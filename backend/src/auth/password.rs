@@ -164,6 +164,14 @@ mod tests {
         assert!(!verify("correct horse battery", None).await.unwrap());
     }
 
+    /// <https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id>
+    #[test]
+    fn the_hasher_of_a_release_works_as_hard_as_owasp_asks() {
+        let hasher = Argon2::default();
+        let work = hasher.params();
+        assert!((work.m_cost(), work.t_cost(), work.p_cost()) >= (19 * 1024, 2, 1), "{work:?}");
+    }
+
     #[test]
     fn a_password_is_long_and_not_known() {
         let known = ["ana".to_owned(), "Ana Novak".to_owned()];
