@@ -90,7 +90,7 @@ impl PostgresSession {
         self.of == SessionUse::Write
     }
 
-    /// Makes a call within the time limit. If the limit passes, the connection is closed.
+    /// Makes a call within the time limit. If the limit passes, or has passed before, the connection is closed.
     pub async fn with<T>(
         &mut self,
         call: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
@@ -98,7 +98,9 @@ impl PostgresSession {
         let conn = self.conn.as_mut().ok_or(sqlx::Error::PoolClosed)?;
         let until = self.until.unwrap_or_else(|| Instant::now() + STATEMENT);
         let was_open = std::mem::replace(&mut self.is_open, true);
-        if let Ok(result) = timeout_at(until, call(conn)).await {
+        // A call that begins too late could still be in time for `timeout_at`, which looks at the result first.
+        let result = if Instant::now() < until { timeout_at(until, call(conn)).await.ok() } else { None };
+        if let Some(result) = result {
             self.is_open = was_open;
             result
         } else {
