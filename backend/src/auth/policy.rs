@@ -20,8 +20,8 @@ pub struct LoginPolicy {
     /// How long the tokens of people who sign in with the identity provider work after their last sign-in there. The
     /// server is not told who was disabled there.
     pub token_sign_in: Span,
-    /// How recent a login or a confirmation must be for what lets others in: tokens, deputies,
-    /// addresses, accounts and their rights.
+    /// How recent a login or a confirmation must be for what lets others in: tokens, deputies, addresses,
+    /// accounts and their rights.
     pub confirm_after: Span,
     /// Who must have a second factor.
     pub second_factor: RequiredFor,

@@ -143,8 +143,8 @@ impl DecidedList<'_> {
         Ok(found)
     }
 
-    /// Returns the rows whose run has a review that matches the query: looking for one is much quicker than decoding the
-    /// row. A row without a run names no review.
+    /// Returns the rows whose run has a review that matches the query, so that no others are decoded. A row without a run
+    /// names no review.
     async fn of_matching_runs(&self, conn: &mut Conn, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
         if self.matching(Sql::default()).text.is_empty() {
             return Ok(rows);
