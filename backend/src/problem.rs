@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use shared::access::{Act, Principal, access};
 use shared::author::Author;
-use shared::error::{Code, Problem};
+use shared::error::{Code, ConfirmWith, Problem};
 use shared::review::Review;
 
 use crate::engine::Refusal;
@@ -36,6 +36,21 @@ pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
         CommitError::NotFound => Problem::new(Code::NotFound),
         CommitError::Unauthenticated => Problem::new(Code::Unauthenticated).detail("log in again"),
         CommitError::Forbidden(why) => Problem::new(Code::Forbidden).detail(why),
+        CommitError::ConfirmationRequired { within, confirm_with } => {
+            let remedy = match confirm_with {
+                ConfirmWith::Password => "confirm with your password (POST /api/v1/me/confirm), or log in again",
+                ConfirmWith::PasswordAndCode => {
+                    "confirm with your password and a code of your second factor (POST /api/v1/me/confirm), or log in \
+                     again"
+                }
+                ConfirmWith::SingleSignOn => "log in again with the identity provider",
+                ConfirmWith::Link => {
+                    "log in again, with a new link (`countersign user link`) or after setting a password"
+                }
+            };
+            let detail = format!("this needs a login within the last {within}: {remedy}");
+            Problem { confirm_with: Some(confirm_with), ..Problem::new(Code::ConfirmationRequired).detail(detail) }
+        }
         CommitError::Conflict(why) => Problem::new(Code::Conflict).detail(why),
         CommitError::TooManyPending(why) => Problem::new(Code::TooManyPending).detail(why),
         CommitError::KeyReused => Problem::new(Code::KeyReused).detail("use a new key for a new request"),

@@ -56,11 +56,14 @@ pub struct NewPassword {
 }
 
 /// The body of `POST /api/v1/me/confirm`, which confirms the session for some minutes.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
-pub struct OwnPassword {
+pub struct SessionConfirmation {
     /// The caller's password.
     pub password: String,
+    /// A code of the caller's second factor, or a recovery code. Required if they have one.
+    pub code: Option<String>,
 }
 
 /// A session, as the person sees it.

@@ -7,8 +7,8 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::JsonMap;
 use crate::access::Absent;
 pub use crate::account::{
-    BeginSecondFactor, LinkSecret, LoginRequest, NewPassword, NewSecondFactor, OwnPassword, RecoveryCodes,
-    SecondFactorCode, SecondFactorState, SessionInfo,
+    BeginSecondFactor, LinkSecret, LoginRequest, NewPassword, NewSecondFactor, RecoveryCodes, SecondFactorCode,
+    SecondFactorState, SessionConfirmation, SessionInfo,
 };
 use crate::definition::Flow;
 use crate::error::Mistake;

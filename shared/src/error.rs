@@ -150,6 +150,23 @@ pub struct Problem {
     pub archived: Option<Box<ArchivedRun>>,
     /// Seconds to wait, with `too_many_requests` and `unavailable`.
     pub retry_after: Option<u64>,
+    /// With `confirmation_required`: how this person proves that it is they.
+    pub confirm_with: Option<ConfirmWith>,
+}
+
+/// How a person proves that it is they, after a login that was too long ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ConfirmWith {
+    /// With their password: `POST /api/v1/me/confirm {"password"}`.
+    Password,
+    /// With their password and a code of their second factor: `POST /api/v1/me/confirm {"password", "code"}`.
+    PasswordAndCode,
+    /// By signing in again: at the identity provider.
+    SingleSignOn,
+    /// By logging in again with a new link: they have no password.
+    Link,
 }
 
 impl Problem {
@@ -165,6 +182,7 @@ impl Problem {
             review: None,
             archived: None,
             retry_after: None,
+            confirm_with: None,
         }
     }
 

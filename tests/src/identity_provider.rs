@@ -67,13 +67,15 @@ pub struct Person {
     pub username: String,
     /// The claim `groups`.
     pub groups: Vec<String>,
+    /// How many seconds ago the person proved who they are, if the provider says so (`auth_time`).
+    pub authenticated_ago: Option<u64>,
 }
 
 impl Person {
     /// A person with these claims.
     pub fn new(subject: &str, username: &str, groups: &[&str]) -> Self {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
-        Self { subject: subject.to_owned(), username: username.to_owned(), groups }
+        Self { subject: subject.to_owned(), username: username.to_owned(), groups, authenticated_ago: None }
     }
 }
 
@@ -197,7 +199,8 @@ async fn keys(State(inner): State<Arc<Inner>>) -> Json<Value> {
     Json(json!({ "keys": [key] }))
 }
 
-/// Logs the person in without a page, and redirects back to the client. Answers 400 to a malformed request.
+/// Logs the person in without a page, and redirects back to the client; if they are to be asked who they are, they prove
+/// it now. Answers 400 to a malformed request.
 async fn authorize(State(inner): State<Arc<Inner>>, Query(asked): Query<HashMap<String, String>>) -> Response {
     let is = |name: &str, value: &str| asked.get(name).is_some_and(|given| given == value);
     let has = |name: &str| asked.get(name).is_some_and(|given| given.len() >= 20);
@@ -209,6 +212,9 @@ async fn authorize(State(inner): State<Arc<Inner>>, Query(asked): Query<HashMap<
         || !scopes.contains(&"openid")
     {
         return (StatusCode::BAD_REQUEST, format!("{asked:?}")).into_response();
+    }
+    if is("prompt", "login") && is("max_age", "0") {
+        held(&inner.person).authenticated_ago = Some(0);
     }
     let fault = *held(&inner.fault);
     let code = random();
@@ -281,6 +287,9 @@ impl Inner {
             "email_verified": !is(Fault::UnverifiedEmail),
             "groups": person.groups,
         });
+        if let Some(ago) = person.authenticated_ago {
+            claims["auth_time"] = json!(now - ago);
+        }
         if is(Fault::NoNonce) {
             claims.as_object_mut().expect("an object").remove("nonce");
         }

@@ -40,6 +40,7 @@ mod places;
 mod questions;
 mod races;
 mod reassignment;
+mod recent_login;
 mod record;
 mod remote;
 mod run_page;

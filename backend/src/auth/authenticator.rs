@@ -10,7 +10,7 @@ use shared::access::Principal;
 use shared::client::USER_HEADER;
 use shared::error::{Code, Problem};
 use shared::id::Username;
-use shared::time::Timestamp;
+use shared::time::{Span, Timestamp};
 
 use super::oidc::Provider;
 use super::rate_limit::LoginLimits;
@@ -44,8 +44,8 @@ pub struct Identity {
     pub kind: CredentialKind,
     /// The end of the credential; `None`: it does not expire.
     pub expires_at: Option<Timestamp>,
-    /// When the owner of the session last proved who they are: by logging in, or by confirming it.
-    pub proven_at: Timestamp,
+    /// How recent the login must be for changes that give access. `None` for a token: it was created soon after one.
+    pub login_within: Option<Span>,
     /// The time up to which these rights apply if nobody changes them: the credential expires, or a period as someone's
     /// deputy begins or ends. `None` if there is no such time.
     pub rights_until: Option<Timestamp>,
@@ -63,6 +63,7 @@ impl Identity {
             credential: Some(self.credential),
             rights_until: self.rights_until,
             deputy_of: self.deputy_of.clone(),
+            login_within: self.login_within,
         }
     }
 
@@ -212,16 +213,16 @@ impl Authenticator {
             (principal.stands_for, rights_until, deputy_of) = (standing.stands_for, standing.until, standing.deputy_of);
         }
         let expires_at = credential.expires_at.into_iter().chain(lapses_at).min();
-        let proven_at = credential.proven_at();
         let rights_until = rights_until.into_iter().chain(expires_at).min();
         let factor_missing = !principal.token && self.policy.lacks_factor(&person);
         let kind = credential.kind;
+        let login_within = (!principal.token).then_some(self.policy.confirm_after);
         let identity = Identity {
             principal,
             credential: digest,
             kind,
             expires_at,
-            proven_at,
+            login_within,
             rights_until,
             deputy_of,
             factor_missing,

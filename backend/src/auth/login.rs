@@ -92,10 +92,8 @@ impl Authenticator {
             (person, _) => {
                 let uptime = self.clock.uptime();
                 self.limit.count(&keys, uptime);
-                if let Some(UserRecord { user, .. }) = person
-                    && let Some(unrecorded) = self.limit.record(&user.username, uptime)
-                {
-                    self.record_failure(user.username, unrecorded);
+                if let Some(UserRecord { user, .. }) = person {
+                    self.record_wrong_password(&user.username, false);
                 }
                 Err(WRONG)
             }
@@ -138,12 +136,13 @@ impl Authenticator {
         Ok(known.map(|_| digest))
     }
 
-    /// Records a failed login in the background, after so many that were not recorded: an answer that waited for the disk
-    /// would reveal that the user exists.
-    fn record_failure(&self, username: Username, unrecorded: u64) {
-        let store = self.store.clone();
+    /// Records a wrong password in the background, unless there were too many: an answer that waited for the disk would
+    /// reveal that the user exists.
+    pub(super) fn record_wrong_password(&self, username: &Username, in_session: bool) {
+        let Some(unrecorded) = self.limit.record(username, self.clock.uptime()) else { return };
+        let (store, username) = (self.store.clone(), username.clone());
         tokio::spawn(async move {
-            let failed = Change::by_server(Operation::LoginFailed { username, unrecorded });
+            let failed = Change::by_server(Operation::LoginFailed { username, unrecorded, in_session });
             if let Err(error) = store.commit(failed).await {
                 tracing::warn!(%error, "a failed login could not be written to the audit log");
             }

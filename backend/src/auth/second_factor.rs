@@ -1,7 +1,7 @@
 //! The second factor: time-based codes (TOTP, RFC 6238), and recovery codes that work once each.
 
 use shared::api::{NewSecondFactor, RecoveryCodes, SecondFactorState};
-use shared::error::{Code, Problem};
+use shared::error::{Code, Mistake, Problem};
 use totp_rs::{Builder, Totp};
 
 use super::rate_limit::AttemptKey;
@@ -35,6 +35,17 @@ impl Authenticator {
         }
     }
 
+    /// The same for somebody who is logged in: an error names the place in the body, since the session is valid.
+    pub(super) fn prove_in_session(&self, person: &UserRecord, code: Option<&str>) -> Result<Option<Proof>, Error> {
+        self.prove(person, code).map_err(|error| match error {
+            Error::Unauthenticated(why) => Problem::invalid("/code", why).into(),
+            Error::SecondFactorRequired => {
+                Error::Invalid(vec![Mistake::new("/code", "required", "a code of your second factor is required")])
+            }
+            other => other,
+        })
+    }
+
     /// Returns the state of the caller's second factor.
     pub async fn second_factor(&self, identity: &Identity) -> Result<SecondFactorState, Error> {
         let person = self.person(identity).await?;
@@ -53,7 +64,8 @@ impl Authenticator {
         identity: &Identity,
         password: Option<String>,
     ) -> Result<NewSecondFactor, Error> {
-        self.confirm_owner(identity, password).await?;
+        let person = self.person(identity).await?;
+        self.check_password(identity, &person, password).await?;
         let mut bytes = [0; 20];
         bytes[..16].copy_from_slice(&self.clock.random());
         bytes[16..].copy_from_slice(&self.clock.random()[..4]);
@@ -76,7 +88,7 @@ impl Authenticator {
         self.limit.check(&keys, self.clock.uptime())?;
         let Some(step) = step_of(&secret, code, &*self.clock) else {
             self.limit.count(&keys, self.clock.uptime());
-            return Err(wrong_at_code());
+            return Err(Problem::invalid("/code", WRONG).into());
         };
         let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| recovery_code(&*self.clock)).collect();
         let recovery = codes.iter().map(|code| hex::encode(digest(&plain(code)))).collect();
@@ -88,12 +100,8 @@ impl Authenticator {
     /// Turns the second factor off, given a current code or a recovery code.
     pub async fn remove_second_factor(&self, identity: &Identity, code: &str) -> Result<(), Error> {
         let person = self.person(identity).await?;
-        let proof = self.prove(&person, Some(code)).map_err(|error| match error {
-            Error::Unauthenticated(_) | Error::SecondFactorRequired => wrong_at_code(),
-            other => other,
-        })?;
         // There is no confirmed second factor to remove. `Remove(None)` is for admins.
-        let Some(proof) = proof else { return Ok(()) };
+        let Some(proof) = self.prove_in_session(&person, Some(code))? else { return Ok(()) };
         self.change(identity, FactorChange::Remove(Some(proof))).await?;
         self.invalidate();
         Ok(())
@@ -111,10 +119,6 @@ impl Authenticator {
 }
 
 const WRONG: &str = "the code is wrong, or was used before; wait for the next one";
-
-fn wrong_at_code() -> Error {
-    Problem::invalid("/code", WRONG).into()
-}
 
 fn unreadable() -> Error {
     Error::Store(crate::store::Error::Stored("the secret of a second factor".to_owned()))

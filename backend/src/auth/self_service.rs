@@ -1,6 +1,6 @@
 //! Changes that people make to their own account: their password and their sessions.
 
-use shared::api::{NewPassword, SessionInfo};
+use shared::api::{NewPassword, SessionConfirmation, SessionInfo};
 use shared::error::{Code, Mistake, Problem};
 use shared::id::SessionId;
 
@@ -8,7 +8,7 @@ use super::hashing_queue::Origin;
 use super::rate_limit::AttemptKey;
 use super::user_setup::known_of;
 use super::{Authenticator, Error, Identity};
-use crate::store::{Operation, PasswordChange, UserRecord};
+use crate::store::{ConfirmedSession, Operation, PasswordChange, UserRecord};
 
 impl Authenticator {
     /// Replaces the caller's password. All their other sessions, and their links, end, and their tokens if they say so.
@@ -24,61 +24,48 @@ impl Authenticator {
         let may = self.counted(identity)?;
         let origin = Origin::Person(person.user.username.to_string());
         let end_tokens = password.end_tokens;
-        let to = self.passwords().replace(origin, password, from.clone(), known_of(&person.user), may).await?;
+        let to = self.passwords().replace(origin, password, from.clone(), known_of(&person.user), may).await;
+        let to = to.inspect_err(|error| {
+            if matches!(error, Error::Invalid(mistakes) if mistakes.iter().any(|one| one.path == "/current")) {
+                self.record_wrong_password(&person.user.username, true);
+            }
+        })?;
         let change = Box::new(PasswordChange { from, to, keep: identity.credential, end_tokens });
         self.commit(identity, Operation::ChangePassword(change)).await?;
         self.invalidate();
         Ok(())
     }
 
-    /// Confirms a session: for the next minutes it lets its owner do what needs a recent login.
-    pub async fn confirm_session(&self, identity: &Identity, password: String) -> Result<(), Error> {
+    /// Confirms a session with the password and, if its owner has a second factor, a code: for the next minutes it lets
+    /// them do what needs a recent login.
+    pub async fn confirm_session(&self, identity: &Identity, given: SessionConfirmation) -> Result<(), Error> {
         let person = self.person(identity).await?;
-        if person.password_hash.is_none() {
-            return Err(self.unconfirmed(&person));
-        }
-        self.confirm_owner(identity, Some(password)).await?;
-        self.store.session_confirmed(&identity.credential, self.clock.now()).await?;
-        self.invalidate();
-        Ok(())
-    }
-
-    /// Checks that the owner of the account has logged in or confirmed the session within the last minutes. What lets
-    /// others in outlives the session, so a stolen session must not suffice for it.
-    pub async fn check_recent(&self, identity: &Identity) -> Result<(), Error> {
-        if self.is_recent(identity) {
-            return Ok(());
-        }
-        // It may have been confirmed on another server a moment ago.
-        let now = self.look_up(identity.credential).await?;
-        if self.is_recent(&now) { Ok(()) } else { Err(self.unconfirmed(&self.person(identity).await?)) }
-    }
-
-    fn is_recent(&self, identity: &Identity) -> bool {
-        self.clock.now().since(identity.proven_at) < self.policy.confirm_after.0
-    }
-
-    fn unconfirmed(&self, person: &UserRecord) -> Error {
-        let remedy = match (&person.password_hash, &person.account) {
-            (Some(_), _) => "confirm with your password (POST /api/v1/me/confirm), or log in again",
-            (None, Some(_)) => "log in again with the identity provider",
-            (None, None) => "log in again, with a new link (`countersign user link`) or after setting a password",
+        let Some(password) = person.password_hash.clone() else {
+            return Err(Problem::new(Code::Conflict).detail("you have no password here; log in again instead").into());
         };
-        let within = self.policy.confirm_after;
-        let detail = format!("this needs a login within the last {within}: {remedy}");
-        Problem::new(Code::ConfirmationRequired).detail(detail).into()
+        self.check_password(identity, &person, Some(given.password)).await?;
+        let proof = self.prove_in_session(&person, given.code.as_deref())?;
+        let confirmed = Box::new(ConfirmedSession { session: identity.credential, password, proof });
+        self.commit(identity, Operation::ConfirmSession(confirmed)).await
     }
 
-    /// Checks that the owner of the account is at work, and not just somebody with their session: by their password, or,
-    /// if they have none, by a login within the last minutes.
-    pub(super) async fn confirm_owner(&self, identity: &Identity, password: Option<String>) -> Result<(), Error> {
-        let person = self.person(identity).await?;
-        let Some(phc) = person.password_hash else { return self.check_recent(identity).await };
+    /// Checks the password of somebody who has one: whoever has only their session must not suffice. A wrong password is
+    /// recorded as a failed login is.
+    pub(super) async fn check_password(
+        &self,
+        identity: &Identity,
+        person: &UserRecord,
+        password: Option<String>,
+    ) -> Result<(), Error> {
+        let Some(phc) = person.password_hash.clone() else { return Ok(()) };
         let wrong = |why| Error::Invalid(vec![Mistake::new("/password", "invalid", why)]);
         let password = password.ok_or_else(|| wrong("your password is required"))?;
         let origin = Origin::Person(person.user.username.to_string());
-        let right = self.passwords().verify(origin, password, Some(phc), self.counted(identity)?).await?;
-        if right { Ok(()) } else { Err(wrong("this is not your password")) }
+        if self.passwords().verify(origin, password, Some(phc), self.counted(identity)?).await? {
+            return Ok(());
+        }
+        self.record_wrong_password(&person.user.username, true);
+        Err(wrong("this is not your password"))
     }
 
     /// Returns a function that counts an attempt at the caller's own password, and refuses it beyond the limit. Fails at

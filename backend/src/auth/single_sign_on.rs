@@ -78,7 +78,10 @@ impl Authenticator {
             let link = credential(CredentialKind::Link, username.clone(), secret.digest(), now, LINK_LIFE);
             (secret, link)
         } else {
-            self.new_session(username.clone(), &attempt)
+            let (secret, mut session) = self.new_session(username.clone(), &attempt);
+            // They may have signed in there long before, and come back without a question.
+            session.credential.confirmed_at = profile.authenticated_at.filter(|at| *at < now);
+            (secret, session)
         };
         let by = ProviderSignIn {
             account: profile.account,

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::response::NoContent;
 use shared::api::{
-    BeginSecondFactor, NewPassword, NewSecondFactor, OwnPassword, Page, RecoveryCodes, SecondFactorCode,
-    SecondFactorState, SessionInfo,
+    BeginSecondFactor, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState,
+    SessionConfirmation, SessionInfo,
 };
 use shared::error::{Code, Problem};
 use shared::id::SessionId;
@@ -17,7 +17,7 @@ use super::problem::Result;
 
 pub(super) fn mount(api: &mut Api) {
     api.put("/api/v1/me/password", "Change your password; all other sessions end", password);
-    let about = "Confirm your session with your password, for what needs a recent login";
+    let about = "Confirm your session, with your password and second factor, for what needs a recent login";
     api.post("/api/v1/me/confirm", about, confirm);
     api.get("/api/v1/me/sessions", "List your sessions, newest first", sessions);
     api.delete("/api/v1/me/sessions", "End all your sessions but this one", end_others);
@@ -34,8 +34,8 @@ async fn password(session: InSession, body::Json { value, .. }: body::Json<NewPa
     Ok(NoContent)
 }
 
-async fn confirm(session: InSession, body::Json { value, .. }: body::Json<OwnPassword>) -> Result<NoContent> {
-    session.state.authenticator.confirm_session(&session.identity, value.password).await?;
+async fn confirm(session: InSession, body::Json { value, .. }: body::Json<SessionConfirmation>) -> Result<NoContent> {
+    session.state.authenticator.confirm_session(&session.identity, value).await?;
     Ok(NoContent)
 }
 

@@ -43,23 +43,6 @@ impl Caller {
         in_session(&self.identity)
     }
 
-    /// Returns `403` in a session whose owner has not logged in or confirmed it within the last minutes: for what lets
-    /// others in, and so outlives a stolen session. A token was created soon after a login, and may do what its roles
-    /// allow.
-    pub async fn recent(&self) -> Result<()> {
-        if self.identity.kind == CredentialKind::Token {
-            return Ok(());
-        }
-        Ok(self.state.authenticator.check_recent(&self.identity).await?)
-    }
-
-    /// Returns `403` unless the caller uses a session whose owner has logged in or confirmed it within the last
-    /// minutes: for what lets others in and no token may do.
-    pub async fn confirmed(&self) -> Result<()> {
-        self.in_session()?;
-        self.recent().await
-    }
-
     /// Commits an operation in the name of the caller.
     pub async fn commit(&self, key: Option<IdempotencyKey>, operation: Operation) -> Result<Committed> {
         let change = Change { by: Some(self.identity.actor()), key, operation };

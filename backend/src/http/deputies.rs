@@ -44,7 +44,7 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewDeputy
     let moment = Moment::of(&*caller.state.clock);
     let person = value.person.unwrap_or_else(|| caller.principal().username.clone());
     caller.may(Act::NameDeputy(&person, &value.deputy))?;
-    caller.confirmed().await?;
+    caller.in_session()?;
     check_text("/note", value.note.as_deref())?;
     let from = value.from.unwrap_or(moment.now);
     refuse([

@@ -65,18 +65,10 @@ async fn put(
 ) -> Result<Json<Notifications>> {
     let username = whose.name(&write.caller)?;
     let mut notifications = checked(value)?;
-    // If the settings so far cannot be read, every address counts as new.
     let before = write.caller.state.store.notifications(&username).await.ok().flatten().unwrap_or_default();
-    let is_new = |now: &Option<String>, before: &Option<String>| now.is_some() && now != before;
     let has_same_member = before.slack_user_id.is_some() && notifications.slack_user_id == before.slack_user_id;
-    let confirms = notifications.slack_confirmed && !before.slack_confirmed;
     // A confirmation is never lost by settings without it, and none is given for another ID than the stored one.
     notifications.slack_confirmed = has_same_member && (notifications.slack_confirmed || before.slack_confirmed);
-    let has_new =
-        is_new(&notifications.email, &before.email) || is_new(&notifications.slack_user_id, &before.slack_user_id);
-    if has_new || confirms {
-        write.caller.confirmed().await?;
-    }
     let chosen = Box::new(ChosenNotifications { username, notifications: notifications.clone() });
     write.commit(digest, store::Operation::ChooseNotifications(chosen)).await?;
     Ok(Json(with_defaults(&write.caller.state, Some(notifications))))

@@ -22,7 +22,7 @@ const SECURE_COOKIE: &str = "__Host-countersign_sign_in";
 
 pub(super) fn mount(api: &mut Api) {
     let begin = OperationDoc::new("Start a sign-in with the identity provider; for browsers");
-    api.get(BEGIN, begin.query(&["next"]).status(303).open(), self::begin);
+    api.get(BEGIN, begin.query(&["next", "again"]).status(303).open(), self::begin);
     let back = OperationDoc::new("Return from the identity provider; for browsers");
     let back = back.query(&["state", "code", "error", "iss"]).status(303).open();
     api.get("/api/v1/session/oidc/callback", back, callback);
@@ -30,8 +30,9 @@ pub(super) fn mount(api: &mut Api) {
 
 async fn begin(State(state): State<AppState>, RawQuery(query): RawQuery) -> Response {
     let next = one(query.as_deref(), "next").filter(|next| is_own_page(next));
+    let again = one(query.as_deref(), "again").as_deref() == Some("true");
     let Some(provider) = state.authenticator.provider() else { return failed(Trouble::Off, next.as_deref()) };
-    match provider.begin(next.clone()).await {
+    match provider.begin(next.clone(), again).await {
         Ok((url, cookie)) => {
             let mut response = see(&url);
             pending(provider.is_https(), cookie, LIFE).put(&mut response);

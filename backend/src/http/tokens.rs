@@ -47,7 +47,7 @@ async fn list(caller: Caller, Params(query): Params<TokenQuery>) -> Result<Json<
 async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>) -> Result<Created<Token>> {
     let caller = &write.caller;
     caller.may(Act::CreateToken(&caller.principal().username))?;
-    caller.confirmed().await?;
+    caller.in_session()?;
     let name = value.name.trim().to_owned();
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
         return Err(Problem::invalid("/name", "must have 1 to 100 characters that say what the token is for").into());

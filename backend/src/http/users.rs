@@ -42,7 +42,6 @@ async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Pag
 /// Takes no idempotency key: a digest of the body would be one of the password.
 async fn create(caller: Caller, body::Json { value, .. }: body::Json<NewUser>) -> Result<Created<User>> {
     caller.may(Act::GiveRoles(&value.roles))?;
-    caller.recent().await?;
     let passwords = caller.state.authenticator.passwords();
     let user =
         add_user(&caller.state.store, &caller.state.clock, passwords, Some(caller.identity.actor()), value).await?;
@@ -51,7 +50,6 @@ async fn create(caller: Caller, body::Json { value, .. }: body::Json<NewUser>) -
 
 async fn reset_totp(write: Write, Id(username): Id<Username>) -> Result<NoContent> {
     write.caller.may(Act::ResetAccess(&username))?;
-    write.caller.recent().await?;
     let remove = store::Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
     write.commit_without_body(remove).await?;
     write.caller.state.authenticator.invalidate();
@@ -65,16 +63,6 @@ async fn erase(caller: Caller, Id(username): Id<Username>) -> Result<Json<Erasur
     // The person may be erased even if what follows failed.
     caller.state.authenticator.invalidate();
     Ok(Json(erased?))
-}
-
-/// Whether a change lets somebody in: it gives a person access that they do not have, or others access to the account.
-/// Taking access away does not.
-fn gives_access(patch: &UserPatch, person: &User) -> bool {
-    let gives_role = patch.roles.iter().flatten().any(|role| !person.roles.contains(role));
-    let reactivates = patch.active == Some(true) && !person.active;
-    let is_set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-    let has_new_email = is_set(&patch.email) && patch.email != person.email;
-    patch.password.is_some() || gives_role || reactivates || has_new_email || is_set(&patch.slack_user_id)
 }
 
 async fn update(
@@ -102,9 +90,6 @@ async fn update(
         }
     }
     let person = caller.state.store.user(&username).await?.ok_or_else(|| Problem::new(Code::NotFound))?.user;
-    if gives_access(&patch, &person) {
-        caller.recent().await?;
-    }
     let (key, password_hash) = match patch.password.take() {
         Some(password) => {
             let known = known_of(&person);

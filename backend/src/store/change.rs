@@ -17,7 +17,7 @@ use shared::id::{DeputyId, FeedbackId, FlowId, GrantId, ReviewId, RunId, TokenId
 use shared::notification::Notifications;
 use shared::review::Review;
 use shared::run::{Context, Run};
-use shared::time::Timestamp;
+use shared::time::{Span, Timestamp};
 use shared::view::Views;
 
 use crate::engine::{Carrier, GuardrailReply, Input};
@@ -26,8 +26,8 @@ pub use archive::{NewArchive, RunInArchive};
 pub use credential::{Credential, CredentialKind, CredentialUse, NewCredential, SessionClient};
 pub use erase::NewErasure;
 pub use sign_in::{
-    FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor,
-    SignIn,
+    ConfirmedSession, FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn,
+    SecondFactor, SignIn,
 };
 
 /// A change to commit, with its preconditions.
@@ -68,12 +68,15 @@ pub struct Actor {
     pub rights_until: Option<Timestamp>,
     /// The people whose deputy they are now, also those who may not log in at the moment.
     pub deputy_of: BTreeSet<Username>,
+    /// How recent their last login must be for changes that give access; the transaction compares. `None` if any login
+    /// will do: a token was created soon after one.
+    pub login_within: Option<Span>,
 }
 
 impl Actor {
     /// Creates an actor for whom the server acts, without a session or token.
     pub fn of(principal: Principal) -> Self {
-        Self { principal, credential: None, rights_until: None, deputy_of: BTreeSet::new() }
+        Self { principal, credential: None, rights_until: None, deputy_of: BTreeSet::new(), login_within: None }
     }
 
     /// Makes the idempotency key of a request by this actor. All sessions of a person share their keys; a token has its
@@ -205,6 +208,8 @@ pub enum Operation {
         /// The account at the provider. `None` removes the link.
         account: Option<ProviderAccount>,
     },
+    /// Confirms the actor's session. Returns [`Committed::Done`].
+    ConfirmSession(Box<ConfirmedSession>),
     /// Ends a session. Returns [`Committed::Done`].
     EndSession {
         /// The SHA-256 of the session's secret.
@@ -218,6 +223,8 @@ pub enum Operation {
         username: Username,
         /// The number of failures before this one that were not recorded.
         unrecorded: u64,
+        /// Whether somebody in a session of the person gave a wrong password.
+        in_session: bool,
     },
     /// Archives finished runs: records where they are, and removes them from the runs. Returns [`Committed::Done`];
     /// `CommitError::Conflict` if one of them has changed since it was read, or another archive was made meanwhile.

@@ -1,5 +1,8 @@
 //! The reasons why a change was not made.
 
+use shared::error::ConfirmWith;
+use shared::time::Span;
+
 use crate::engine::Refusal;
 
 /// Why a change was not made. Except for [`Self::Unknown`], nothing of it was written.
@@ -17,6 +20,14 @@ pub enum CommitError {
     /// The actor lacks the right to make the change.
     #[error("{0}")]
     Forbidden(String),
+    /// The actor's last login is too long ago for a change that gives access.
+    #[error("this needs a login within the last {within}")]
+    ConfirmationRequired {
+        /// How recent the login must be.
+        within: Span,
+        /// How the actor can prove that it is they.
+        confirm_with: ConfirmWith,
+    },
     /// The change conflicts with the present state: a name is taken, for example, or what it relies on has changed.
     #[error("{0}")]
     Conflict(String),

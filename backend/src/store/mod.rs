@@ -96,8 +96,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
-    Actor, Change, ChosenNotifications, Committed, Credential, CredentialKind, CredentialUse, FactorChange,
-    IdempotencyKey, NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation,
+    Actor, Change, ChosenNotifications, Committed, ConfirmedSession, Credential, CredentialKind, CredentialUse,
+    FactorChange, IdempotencyKey, NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation,
     PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient,
     SignIn, UserChange,
 };

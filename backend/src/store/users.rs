@@ -156,13 +156,6 @@ impl Store {
         Ok(self.inner.db.write(write).await?)
     }
 
-    /// Records that a person has just confirmed a session with their password. The log has what they do next.
-    pub async fn session_confirmed(&self, digest: &[u8; 32], now: Timestamp) -> Result<(), Error> {
-        let sql = Sql::new("UPDATE credentials SET confirmed_at = ").bind(now.0);
-        self.inner.db.execute(sql.push(" WHERE kind = 'session' AND digest = ").bind(digest)).await?;
-        Ok(())
-    }
-
     /// Returns the tokens of a person, newest first.
     pub async fn tokens(&self, owner: &str) -> Result<Vec<Token>, Error> {
         let sql = Sql::new("SELECT ")

@@ -4,7 +4,7 @@ use gloo_net::http::{Method, RequestBuilder};
 use leptos::prelude::*;
 use serde::Deserialize;
 use shared::client::{ApiRequest, ApiResponse, Client, Transport, USER_HEADER};
-use shared::error::{Code, Problem};
+use shared::error::{Code, ConfirmWith, Problem};
 
 use super::early;
 use super::session::Session;
@@ -88,7 +88,9 @@ impl Transport for FetchTransport {
         {
             match problem.code {
                 Code::SecondFactorMissing => session.factor_missing.set(true),
-                Code::ConfirmationRequired => session.unconfirmed.set(true),
+                Code::ConfirmationRequired => {
+                    session.unconfirmed.set(Some(problem.confirm_with.unwrap_or(ConfirmWith::Password)));
+                }
                 _ => {}
             }
         }

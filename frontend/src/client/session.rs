@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use shared::access::{Access, Act, Principal, access, voice};
 use shared::api::User;
-use shared::error::{Code, Problem};
+use shared::error::{Code, ConfirmWith, Problem};
 use shared::id::Username;
 use shared::review::Review;
 
@@ -22,8 +22,8 @@ pub struct Session {
     pub logins: StoredValue<u32>,
     /// Whether the server has said that the person must first set up a second factor.
     pub factor_missing: GlobalSignal<bool>,
-    /// Whether the server has said that the person must first confirm that it is they.
-    pub unconfirmed: GlobalSignal<bool>,
+    /// How the person confirms that it is they, after the server has said that they must.
+    pub unconfirmed: GlobalSignal<Option<ConfirmWith>>,
 }
 
 /// Returns the refusal that is shown where it was caused; `None` if the dialog that follows [`Session::unconfirmed`] asks
@@ -41,7 +41,7 @@ impl Session {
             signed_out: GlobalSignal::new(false),
             logins: StoredValue::new(0),
             factor_missing: GlobalSignal::new(false),
-            unconfirmed: GlobalSignal::new(false),
+            unconfirmed: GlobalSignal::new(None),
         }
     }
 

@@ -275,10 +275,12 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
         EventData::LinkCreated(link) => plain(format!("created a login link for {}", link.username)),
         EventData::SessionStarted(_) => plain("logged in".to_owned()),
         EventData::SessionEnded(_) => plain("logged out".to_owned()),
+        EventData::SessionConfirmed(_) => plain("confirmed their session".to_owned()),
         EventData::LoginFailed(failed) => {
             let name = failed.username.map_or_else(|| "somebody".to_owned(), |name| name.to_string());
             let before = failed.unrecorded.map(|count| format!(", after {count} refusals that were not recorded"));
-            (format!("refused to log in {name}{}", before.unwrap_or_default()), EventTone::Again)
+            let what = if failed.in_session { "refused a wrong password in a session of" } else { "refused to log in" };
+            (format!("{what} {name}{}", before.unwrap_or_default()), EventTone::Again)
         }
         EventData::Unreadable(row) => {
             (format!("recorded an entry that cannot be read: {}", row.reason), EventTone::Stop)

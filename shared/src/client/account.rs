@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 
 use super::{ApiResult, Client, Transport, segment};
 use crate::api::{
-    BeginSecondFactor, Erasure, LinkSecret, NewPassword, NewSecondFactor, OwnPassword, Page, RecoveryCodes,
-    SecondFactorCode, SecondFactorState, SessionInfo, User,
+    BeginSecondFactor, Erasure, LinkSecret, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode,
+    SecondFactorState, SessionConfirmation, SessionInfo, User,
 };
 use crate::id::SessionId;
 use crate::single_sign_on::LoginWays;
@@ -23,10 +23,10 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", "/api/v1/session/link".into(), &LinkSecret { token }, None).await
     }
 
-    /// `POST /api/v1/me/confirm`: confirms the session with the caller's password, for what needs a recent login. A token
-    /// may not call this.
-    pub async fn confirm_session(&self, password: String) -> ApiResult<()> {
-        self.send("POST", "/api/v1/me/confirm".into(), &OwnPassword { password }, None).await
+    /// `POST /api/v1/me/confirm`: confirms the session with the caller's password and, if they have a second factor, a
+    /// code, for what needs a recent login. A token may not call this.
+    pub async fn confirm_session(&self, confirmation: &SessionConfirmation) -> ApiResult<()> {
+        self.send("POST", "/api/v1/me/confirm".into(), confirmation, None).await
     }
 
     /// `PUT /api/v1/me/password`: changes the caller's own password, and ends all their other sessions. Their tokens

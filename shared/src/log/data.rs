@@ -149,8 +149,11 @@ entries! {
     SessionStarted(LoggedIn) = "session.started",
     /// A person logged out, ended one of their sessions, or replaced it by a new login; `data.username`.
     SessionEnded(SessionEnded) = "session.ended",
+    /// A person confirmed, with their password, that their session is theirs; `data.username`, `data.second_factor`.
+    SessionConfirmed(LoggedIn) = "session.confirmed",
     /// A login failed; `data.username` if it is known, after single sign-on also `data.single_sign_on` and
-    /// `data.reason`. A wrong password for an unknown username is not recorded.
+    /// `data.reason`. A wrong password for an unknown username is not recorded. `data.in_session` is true if somebody
+    /// who was logged in gave a wrong password for what needs it again.
     LoginFailed(LoginFailed) = "login.failed",
     /// Replaces a stored entry that cannot be read; `data.reason`.
     Unreadable(Unreadable) = "unreadable",

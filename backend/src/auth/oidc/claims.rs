@@ -3,6 +3,7 @@
 use serde_json::Value;
 use shared::JsonMap;
 use shared::id::Username;
+use shared::time::Timestamp;
 
 use super::client::Claims;
 use super::{OidcError, Provider};
@@ -26,6 +27,8 @@ pub struct Profile {
     pub email: Option<String>,
     /// The roles by the person's groups. `None` if the settings map no groups, so admins assign roles.
     pub roles: Option<Vec<String>>,
+    /// When the person last proved to the provider who they are, if it says so.
+    pub authenticated_at: Option<Timestamp>,
     /// Whether the person's groups permit a login.
     pub admitted: bool,
 }
@@ -64,6 +67,7 @@ impl Provider {
             display_name: claims.name().and_then(|name| name.get(None)).map(|name| name.to_string()).filter(shown),
             email: email.filter(shown),
             roles,
+            authenticated_at: claims.auth_time().map(|at| Timestamp(at.timestamp_micros())),
             admitted,
         })
     }

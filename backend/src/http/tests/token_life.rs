@@ -77,6 +77,8 @@ async fn eleven_minutes_later<'a>(site: &'a Site, clock: &ManualClock) -> (Clien
 async fn a_stolen_session_of_an_admin_gives_nobody_access() {
     let (site, clock) = Site::at_rest().await;
     let (admin, ana, _) = eleven_minutes_later(&site, &clock).await;
+    site.join("lea", &["reviewer"]).await;
+    admin.patch("/api/v1/users/lea", &json!({ "active": false })).await.expect(200);
     let (of_ana, of_tom) = ("/api/v1/users/ana", "/api/v1/users/tom");
     let eve = json!({ "username": "eve", "password": "Quartz-Lemur-93", "roles": ["admin"] });
     let changes = [
@@ -88,6 +90,7 @@ async fn a_stolen_session_of_an_admin_gives_nobody_access() {
         ("PATCH", of_tom, json!({ "active": true }), 200),
         ("DELETE", "/api/v1/users/ana/totp", Value::Null, 204),
         ("PATCH", of_ana, json!({ "password": "Quartz-Lemur-93" }), 200),
+        ("DELETE", "/api/v1/users/lea/personal-data", Value::Null, 200),
     ];
     let send = async |method: &str, path: &str, body: &Value| {
         let request = admin.request(method, path).header(header::CONTENT_TYPE, "application/json");
@@ -121,7 +124,72 @@ async fn names_and_what_takes_access_away_need_no_recent_login() {
     assert_eq!(patch(json!({ "roles": [] })).await["roles"], json!([]));
     assert_eq!(patch(json!({ "active": false })).await["active"], false);
     ana.get("/api/v1/me").await.expect(401);
-    admin.delete("/api/v1/users/ana/personal-data").await.expect(200);
+}
+
+#[tokio::test]
+async fn what_somebody_has_already_is_not_given_to_them() {
+    let (site, clock) = Site::at_rest().await;
+    let lea = site.join("lea", &["admin"]).await;
+    let path = "/api/v1/users/lea";
+    let admin = site.login("admin").await;
+    admin.patch(path, &json!({ "slack_user_id": "U024BE7LH", "email": "lea@desk.example" })).await.expect(200);
+    clock.advance(Duration::from_mins(11));
+    // An admin is a developer too.
+    let less = json!({ "slack_user_id": "U024BE7LH", "email": "lea@desk.example", "roles": ["developer", "reviewer"] });
+    admin.patch(path, &less).await.expect(200);
+    assert_eq!(lea.get("/api/v1/me").await.expect(200)["roles"], less["roles"]);
+    let more = admin.patch(path, &json!({ "roles": ["admin"] })).await.expect(403);
+    assert_eq!((&more["code"], &more["confirm_with"]), (&json!("confirmation_required"), &json!("password")));
+}
+
+#[tokio::test]
+async fn whoever_has_a_second_factor_confirms_with_it_and_wrong_guesses_are_in_the_audit_log() {
+    let (site, clock) = Site::at_rest().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let admin = site.login("admin").await;
+    let factor = ana.post("/api/v1/me/totp", &json!({ "password": PASSWORD })).await.expect(201);
+    let code = || code_at(factor["secret"].as_str().unwrap(), seconds(&site));
+    ana.post("/api/v1/me/totp/confirm", &json!({ "code": code() })).await.expect(200);
+    clock.advance(Duration::from_mins(11));
+    let token = json!({ "name": "ci", "roles": ["reviewer"] });
+    let refused = ana.post("/api/v1/tokens", &token).await.expect(403);
+    assert_eq!(refused["confirm_with"], "password_and_code");
+    let confirm = async |body: Value| ana.post("/api/v1/me/confirm", &body).await;
+    let place = |answer: Value| answer["errors"][0]["path"].clone();
+    assert_eq!(place(confirm(json!({ "password": "a wrong password" })).await.expect(422)), "/password");
+    assert_eq!(place(confirm(json!({ "password": PASSWORD })).await.expect(422)), "/code");
+    assert_eq!(place(confirm(json!({ "password": PASSWORD, "code": "000000" })).await.expect(422)), "/code");
+    assert_eq!(ana.post("/api/v1/tokens", &token).await.code(403), "confirmation_required");
+
+    let code = code();
+    confirm(json!({ "password": PASSWORD, "code": code })).await.expect(204);
+    ana.post("/api/v1/tokens", &token).await.expect(201);
+    // A code works once.
+    assert_eq!(place(confirm(json!({ "password": PASSWORD, "code": code })).await.expect(422)), "/code");
+    let told = async |kind: &str| admin.get(&format!("/api/v1/audit?kind={kind}")).await.expect(200)["items"].clone();
+    let confirmed = told("session.confirmed").await;
+    assert_eq!(confirmed[0]["data"], json!({ "username": "ana", "second_factor": "code" }));
+    assert_eq!(confirmed[1], Value::Null, "nobody else has confirmed anything");
+    // It is recorded in the background, after the response.
+    let failed = async || told("login.failed").await[0]["data"].clone();
+    for _ in 0..500 {
+        if failed().await != Value::Null {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(failed().await, json!({ "username": "ana", "in_session": true }));
+}
+
+#[tokio::test]
+async fn whoever_has_just_changed_their_password_is_asked_for_nothing() {
+    let (site, clock) = Site::at_rest().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    clock.advance(Duration::from_mins(11));
+    let token = json!({ "name": "ci", "roles": ["reviewer"] });
+    assert_eq!(ana.post("/api/v1/tokens", &token).await.code(403), "confirmation_required");
+    ana.put("/api/v1/me/password", &json!({ "current": PASSWORD, "new": "two otters on a raft" })).await.expect(204);
+    ana.post("/api/v1/tokens", &token).await.expect(201);
 }
 
 #[tokio::test]

@@ -53,7 +53,8 @@ pub struct Credential {
     pub last_used_at: Option<Timestamp>,
     /// The client that started a session; otherwise `None`.
     pub client: Option<SessionClient>,
-    /// When its owner last confirmed a session with their password, since the login.
+    /// When the owner of a session last proved who they are, if that was not the login: they confirmed it later, or had
+    /// signed in at the identity provider before.
     pub confirmed_at: Option<Timestamp>,
 }
 

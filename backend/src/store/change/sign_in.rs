@@ -114,6 +114,23 @@ pub enum Proof {
     Recovery([u8; 32]),
 }
 
+/// A proof that a session is its owner's.
+#[derive(Clone)]
+pub struct ConfirmedSession {
+    /// The SHA-256 of the session's secret.
+    pub session: [u8; 32],
+    /// The PHC string that the password was checked against.
+    pub password: String,
+    /// The proof of the second factor, if the person has one.
+    pub proof: Option<Proof>,
+}
+
+impl std::fmt::Debug for ConfirmedSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ConfirmedSession(…)")
+    }
+}
+
 /// A new password.
 #[derive(Clone)]
 pub struct PasswordChange {

@@ -170,7 +170,7 @@ async fn changes_that_wait_for_a_flow_hold_up_no_others(world: World) {
     let mut launched = Box::pin(cold.commit(launch("good day")));
     let mut decision = Box::pin(cold.commit(decide(&review, "ana", "yes")));
     assert!(futures::poll!(&mut launched).is_pending() && futures::poll!(&mut decision).is_pending());
-    let beside = Operation::LoginFailed { username: "ana".parse().expect("a name"), unrecorded: 0 };
+    let beside = Operation::LoginFailed { username: "ana".parse().expect("a name"), unrecorded: 0, in_session: false };
     cold.commit(Change::by_server(beside)).await.expect("it needs no flow");
     assert!(futures::poll!(&mut launched).is_pending() && futures::poll!(&mut decision).is_pending());
     drop(turn);

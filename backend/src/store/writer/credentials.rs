@@ -54,7 +54,7 @@ impl Group {
         Ok(())
     }
 
-    /// Writes new credentials and deletes ended ones.
+    /// Writes new and confirmed credentials and deletes ended ones.
     pub async fn write_credentials(&mut self, conn: &mut Conn, moment: Moment) -> Result<(), Error> {
         let out = &self.out;
         for (name, ended) in &out.ended_access {
@@ -70,6 +70,10 @@ impl Group {
         conn.delete_rows(&CREDENTIALS, digests).await?;
         let new = out.new_credentials.iter().map(|(digest, credential)| credential_row(digest, credential)).collect();
         conn.insert(&CREDENTIALS, new, "").await?;
+        for (digest, at) in &out.confirmed_sessions {
+            let sql = Sql::new("UPDATE credentials SET confirmed_at = ").bind(at.0);
+            conn.execute(sql.push(" WHERE digest = ").bind(digest)).await?;
+        }
         self.end_the_oldest(conn, moment).await
     }
 

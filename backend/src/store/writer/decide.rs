@@ -8,7 +8,7 @@ use shared::log::{EventData, HeadAccepted};
 
 use super::super::{Change, CommitError, Committed, Operation};
 use super::group::{Answer, Group, UsedKey};
-use super::rights::allow_again;
+use super::rights::{LastLogin, allow_again};
 use crate::clock::Moment;
 
 impl Group {
@@ -17,6 +17,7 @@ impl Group {
     pub fn decide(&mut self, change: &Change, moment: Moment) -> Answer {
         let Change { by, key, operation } = change;
         let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;
+        let last_login = self.last_login(by.as_ref(), moment.now)?;
         if let Some(key) = key
             && let Some(used) = self.keys.get(&(key.scope.clone(), key.key.clone()))
         {
@@ -30,7 +31,7 @@ impl Group {
             return Ok(answer);
         }
         // A flow that triggers a bug in the engine must not stop the writer.
-        let answer = catch_unwind(AssertUnwindSafe(|| self.operate(operation, principal.as_ref(), moment)))
+        let answer = catch_unwind(AssertUnwindSafe(|| self.operate(operation, principal.as_ref(), last_login, moment)))
             .unwrap_or_else(|_| Err(CommitError::Failed("this change failed; see the server's log".to_owned())))?;
         if let Some(key) = key {
             let kept = (!matches!(answer, Committed::Token { .. })).then(|| answer.clone());
@@ -40,7 +41,13 @@ impl Group {
         Ok(answer)
     }
 
-    fn operate(&mut self, operation: &Operation, by: Option<&Principal>, moment: Moment) -> Answer {
+    fn operate(
+        &mut self,
+        operation: &Operation,
+        by: Option<&Principal>,
+        last_login: LastLogin,
+        moment: Moment,
+    ) -> Answer {
         match operation {
             Operation::Launch { run, flow, version, input, context, callback_url } => {
                 let launched = self.launch(by, *run, flow, *version, input.clone(), (**context).clone(), moment)?;
@@ -55,26 +62,31 @@ impl Group {
             }
             Operation::RetractFeedback(id) => self.retract_feedback(by, *id, moment),
             Operation::SaveFlow(flow) => self.save_flow(by, (**flow).clone(), moment),
-            Operation::CreateUser(record) => self.create_user(by, (**record).clone(), moment),
-            Operation::UpdateUser(change) => self.update_user(by, (**change).clone(), moment),
-            Operation::NameDeputy(span) => self.name_deputy(by, (**span).clone(), moment),
+            Operation::CreateUser(record) => self.create_user(by, last_login, (**record).clone(), moment),
+            Operation::UpdateUser(change) => self.update_user(by, last_login, (**change).clone(), moment),
+            Operation::NameDeputy(span) => self.name_deputy(by, last_login, (**span).clone(), moment),
             Operation::RemoveDeputy(id) => self.remove_deputy(by, *id, moment),
             Operation::RevokeGrant(id) => self.revoke_grant(by, *id, moment),
-            Operation::ChooseNotifications(chosen) => self.choose_notifications(by, (**chosen).clone(), moment),
+            Operation::ChooseNotifications(chosen) => {
+                self.choose_notifications(by, last_login, (**chosen).clone(), moment)
+            }
             Operation::SaveViews { username, views } => self.save_views(by, username, views, moment),
-            Operation::AddCredential(new) => self.add_credential(by, (**new).clone(), moment),
+            Operation::AddCredential(new) => self.add_credential(by, last_login, (**new).clone(), moment),
             Operation::StartSession(new) => self.start_session((**new).clone(), moment),
             Operation::RefuseSignIn(refused) => Ok(self.refuse_sign_in(refused, moment)),
             Operation::ChangePassword(change) => self.change_password(by, (**change).clone(), moment),
             Operation::ChangeSecondFactor { username, change } => {
-                self.change_second_factor(by, username, change.clone(), moment)
+                self.change_second_factor(by, last_login, username, change.clone(), moment)
             }
             Operation::LinkAccount { username, account } => self.link_account(by, username, account.as_ref(), moment),
+            Operation::ConfirmSession(confirmed) => self.confirm_session(by, confirmed, moment),
             Operation::EndSession { digest } => self.end_session(by, digest, moment),
             Operation::RevokeToken(id) => self.revoke_token(by, *id, moment),
-            Operation::LoginFailed { username, unrecorded } => Ok(self.login_failed(username, *unrecorded, moment)),
+            Operation::LoginFailed { username, unrecorded, in_session } => {
+                Ok(self.login_failed(username, *unrecorded, *in_session, moment))
+            }
             Operation::ArchiveRuns(archive) => self.archive_runs(archive, moment),
-            Operation::EraseUser(username) => self.erase_user(by, username, moment),
+            Operation::EraseUser(username) => self.erase_user(by, last_login, username, moment),
             Operation::EraseEntries(new) => self.erase_entries(new, moment),
             Operation::AcceptHead { previous, head } => {
                 let (previous, head) = (previous.clone(), head.clone());

@@ -8,7 +8,7 @@ use shared::log::{EventData, OfDeputy};
 
 use super::super::{CommitError, Committed};
 use super::group::{Answer, Group};
-use super::rights::allow;
+use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
 use crate::engine::Refusal;
 
@@ -18,8 +18,15 @@ const MAX_DEPUTYSHIPS: usize = 100;
 const MAX_OF_ONE: usize = 5;
 
 impl Group {
-    pub fn name_deputy(&mut self, by: Option<&Principal>, span: Deputyship, moment: Moment) -> Answer {
+    pub fn name_deputy(
+        &mut self,
+        by: Option<&Principal>,
+        last_login: LastLogin,
+        span: Deputyship,
+        moment: Moment,
+    ) -> Answer {
         allow(by, Act::NameDeputy(&span.person, &span.deputy))?;
+        last_login.require_recent()?;
         let refused = |path: &str, message: String| {
             Err(CommitError::Refused(Refusal::Invalid(vec![Mistake::new(path, "not_allowed", message)])))
         };

@@ -20,7 +20,7 @@ use super::super::users::{USER, USERS, user, user_row};
 use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord, visibility};
 use super::group::{Answer, EndedAccess, Group};
 use super::pending::ErasedPerson;
-use super::rights::allow;
+use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
 
 const ERASURES: Table = Table { name: "erasures", key: "number", others: "seq" };
@@ -91,8 +91,16 @@ impl Group {
         }))
     }
 
-    pub fn erase_user(&mut self, by: Option<&Principal>, name: &Username, moment: Moment) -> Answer {
+    pub fn erase_user(
+        &mut self,
+        by: Option<&Principal>,
+        last_login: LastLogin,
+        name: &Username,
+        moment: Moment,
+    ) -> Answer {
         allow(by, Act::ManagePeople)?;
+        // It cannot be undone.
+        last_login.require_recent()?;
         let record = self.users.get(name).ok_or(CommitError::NotFound)?;
         if self.erasures.names.contains(name) {
             // The person was erased already.

@@ -160,6 +160,8 @@ pub(super) struct Out {
     /// The people whose credentials end, and which ones.
     pub ended_access: Vec<(Username, EndedAccess)>,
     pub new_credentials: BTreeMap<[u8; 32], Credential>,
+    /// The sessions whose owners have proved that they are theirs, and when.
+    pub confirmed_sessions: BTreeMap<[u8; 32], Timestamp>,
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
     pub feedback: Vec<Feedback>,

@@ -48,10 +48,11 @@ impl<'a> Named<'a> {
 
     fn of(&mut self, change: &'a Change) {
         if let Some(actor) = &change.by {
-            // A password is always that of the actor.
-            self.user(&actor.principal.username, matches!(change.operation, Operation::ChangePassword(_)));
+            // A password or a session to confirm is always that of the actor; a proof is used up in the person's row.
+            let is_written = matches!(change.operation, Operation::ChangePassword(_) | Operation::ConfirmSession(_));
+            self.user(&actor.principal.username, is_written);
             if let Some(digest) = &actor.credential {
-                self.credential(digest, false);
+                self.credential(digest, is_written);
             }
         }
         if let Some(key) = &change.key {
@@ -136,6 +137,7 @@ impl<'a> Named<'a> {
             }
             Operation::LoginFailed { username, .. } => self.user(username, false),
             Operation::ChangePassword(_)
+            | Operation::ConfirmSession(_)
             | Operation::RetractFeedback(_)
             | Operation::AcceptHead { .. }
             | Operation::ArchiveRuns(_)

@@ -8,13 +8,14 @@ use shared::notification::Notifications;
 use super::super::notifications::StoredNotifications;
 use super::super::{ChosenNotifications, CommitError, Committed};
 use super::group::{Answer, Group};
-use super::rights::allow;
+use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
 
 impl Group {
     pub fn choose_notifications(
         &mut self,
         by: Option<&Principal>,
+        last_login: LastLogin,
         chosen: ChosenNotifications,
         moment: Moment,
     ) -> Answer {
@@ -25,10 +26,28 @@ impl Group {
             return Err(CommitError::NotFound);
         }
         notifications.slack_confirmed = self.is_slack_confirmed(by, &username, &notifications)?;
+        if self.is_new_address(&username, &notifications) {
+            if by.is_some_and(|by| by.token) {
+                let why = "a token cannot send notifications to a new address; log in to do so";
+                return Err(CommitError::Forbidden(why.to_owned()));
+            }
+            last_login.require_recent()?;
+        }
         let changed = UserChanged { notifications: Some(notifications.clone()), ..UserChanged::of(username.clone()) };
         self.emit(by, &EventData::UserUpdated(changed), moment);
         self.store_notifications(username, notifications.into());
         Ok(Committed::Done)
+    }
+
+    /// Whether settings send messages to an address that did not get them before, or let a member of Slack decide. If the
+    /// settings so far cannot be read, every address is new.
+    fn is_new_address(&self, username: &Username, chosen: &Notifications) -> bool {
+        let known = self.notifications.get(username).map(|known| &known.chosen);
+        let is_new = |address: fn(&Notifications) -> &Option<String>| {
+            address(chosen).is_some() && known.is_none_or(|known| address(known) != address(chosen))
+        };
+        let confirms = chosen.slack_confirmed && known.is_none_or(|known| !known.slack_confirmed);
+        is_new(|chosen| &chosen.email) || is_new(|chosen| &chosen.slack_user_id) || confirms
     }
 
     /// Refuses a Slack member ID that the person may not get. Everyone may lose theirs.

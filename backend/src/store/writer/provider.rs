@@ -68,6 +68,7 @@ impl Group {
             single_sign_on: Some(account(&refused.account)),
             reason: Some(refused.trouble.as_str().to_owned()),
             unrecorded: None,
+            in_session: false,
         };
         if refused.is_recorded {
             self.emit(None, &EventData::LoginFailed(failed), moment);

@@ -4,15 +4,55 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shared::access::{Access, Act, Principal, access};
+use shared::error::ConfirmWith;
 use shared::id::{RunId, Username};
-use shared::time::Timestamp;
+use shared::time::{Span, Timestamp};
 
 use super::super::{Actor, CommitError, Committed, Operation, UserRecord};
 use super::group::{Group, RunWork};
 use crate::engine::Input;
 use crate::flow::Compiled;
 
+/// How long ago an actor proved who they are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LastLogin {
+    /// Recently enough for any change.
+    Recent,
+    /// Too long ago for changes that give access: these outlive the session, so a stolen one must not suffice.
+    TooOld { within: Span, confirm_with: ConfirmWith },
+}
+
+impl LastLogin {
+    /// Refuses what needs a recent login if there was none.
+    pub fn require_recent(self) -> Result<(), CommitError> {
+        match self {
+            Self::Recent => Ok(()),
+            Self::TooOld { within, confirm_with } => Err(CommitError::ConfirmationRequired { within, confirm_with }),
+        }
+    }
+}
+
 impl Group {
+    /// Returns how long ago an actor proved who they are. The server itself need not.
+    pub fn last_login(&self, actor: Option<&Actor>, now: Timestamp) -> Result<LastLogin, CommitError> {
+        let Some((actor, within)) = actor.and_then(|actor| Some((actor, actor.login_within?))) else {
+            return Ok(LastLogin::Recent);
+        };
+        let credential = actor.credential.and_then(|digest| self.credentials.get(&digest));
+        if credential.is_some_and(|credential| now.since(credential.proven_at()) < within.0) {
+            return Ok(LastLogin::Recent);
+        }
+        let person = self.active(&actor.principal.username)?;
+        let has_factor = person.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
+        let confirm_with = match (&person.password_hash, &person.account) {
+            (Some(_), _) if has_factor => ConfirmWith::PasswordAndCode,
+            (Some(_), _) => ConfirmWith::Password,
+            (None, Some(_)) => ConfirmWith::SingleSignOn,
+            (None, None) => ConfirmWith::Link,
+        };
+        Ok(LastLogin::TooOld { within, confirm_with })
+    }
+
     /// Returns the current rights of an actor.
     pub fn principal(&self, actor: &Actor, now: Timestamp) -> Result<Principal, CommitError> {
         let user = self.active(&actor.principal.username)?;
@@ -129,6 +169,7 @@ pub(super) fn allow_again(
             | Operation::StartSession(_)
             | Operation::RefuseSignIn(_)
             | Operation::ChangePassword(_)
+            | Operation::ConfirmSession(_)
             | Operation::ChangeSecondFactor { .. }
             | Operation::LinkAccount { .. }
             | Operation::EndSession { .. }

@@ -5,12 +5,12 @@ use shared::id::Username;
 use shared::log::{EventData, LoggedIn, SecondFactorChange, SessionEnded, UserChanged};
 
 use super::super::{
-    CommitError, Committed, Credential, CredentialKind, FactorChange, NewSession, PasswordChange, Proof, SecondFactor,
-    SignIn, UserRecord,
+    CommitError, Committed, ConfirmedSession, Credential, CredentialKind, FactorChange, NewSession, PasswordChange,
+    Proof, SecondFactor, SignIn, UserRecord,
 };
 use super::group::{Answer, EndedAccess, Group};
 use super::provider::account;
-use super::rights::allow;
+use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
 
 impl Group {
@@ -93,6 +93,7 @@ impl Group {
         }
         record.password_hash = Some(change.to);
         self.out.users.insert(by.username.clone());
+        self.prove_session(change.keep, moment);
         let ended = if change.end_tokens { EndedAccess::AllBut } else { EndedAccess::AllButTokensAnd };
         self.end_access(&by.username, ended(change.keep));
         let changed =
@@ -101,9 +102,40 @@ impl Group {
         Ok(Committed::Done)
     }
 
+    /// Confirms a session of the actor with their password and second factor.
+    pub fn confirm_session(&mut self, by: Option<&Principal>, confirmed: &ConfirmedSession, moment: Moment) -> Answer {
+        let by = by.filter(|by| !by.token).ok_or(CommitError::Unauthenticated)?;
+        let session = self.credentials.get(&confirmed.session);
+        let is_theirs =
+            |session: &&Credential| session.kind == CredentialKind::Session && session.username == by.username;
+        session.filter(is_theirs).ok_or(CommitError::Unauthenticated)?;
+        let record = self.active_mut(&by.username)?;
+        if record.password_hash.as_ref() != Some(&confirmed.password) {
+            return Err(CommitError::Conflict("the password was changed a moment ago".to_owned()));
+        }
+        let proven = use_up(record, confirmed.proof)?;
+        if proven.is_some() {
+            self.out.users.insert(by.username.clone());
+        }
+        self.prove_session(confirmed.session, moment);
+        let second_factor = proven.map(str::to_owned);
+        let confirmed = LoggedIn { second_factor, ..LoggedIn::of(by.username.clone()) };
+        self.emit(Some(by), &EventData::SessionConfirmed(confirmed), moment);
+        Ok(Committed::Done)
+    }
+
+    /// Records that the owner of a session has just proved that it is theirs.
+    fn prove_session(&mut self, digest: [u8; 32], moment: Moment) {
+        if let Some(session) = self.credentials.get_mut(&digest) {
+            session.confirmed_at = Some(moment.now);
+            self.out.confirmed_sessions.insert(digest, moment.now);
+        }
+    }
+
     pub fn change_second_factor(
         &mut self,
         by: Option<&Principal>,
+        last_login: LastLogin,
         name: &Username,
         change: FactorChange,
         moment: Moment,
@@ -112,6 +144,7 @@ impl Group {
         let by_admin = matches!(change, FactorChange::Remove(None));
         if by_admin {
             allow(by, Act::ResetAccess(name))?;
+            last_login.require_recent()?;
         } else if !own {
             return Err(CommitError::Forbidden("only the person can set up their second factor".to_owned()));
         }
@@ -123,6 +156,10 @@ impl Group {
                 return conflict("there is already a second factor; remove it first");
             }
             FactorChange::Begin(secret) => {
+                // Whoever has a password gives it.
+                if record.password_hash.is_none() {
+                    last_login.require_recent()?;
+                }
                 let factor = SecondFactor { secret, confirmed: false, used_step: 0, recovery: Vec::new() };
                 record.second_factor = Some(factor);
                 SecondFactorChange::Begun

@@ -7,12 +7,19 @@ use shared::log::{EventData, LoggedIn, LoginFailed, TokenCreated, TokenRevoked, 
 use super::super::users::token;
 use super::super::{CommitError, Committed, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord};
 use super::group::{Answer, EndedAccess, Group};
-use super::rights::allow;
+use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
 
 impl Group {
-    pub fn create_user(&mut self, by: Option<&Principal>, new: NewUserRecord, moment: Moment) -> Answer {
+    pub fn create_user(
+        &mut self,
+        by: Option<&Principal>,
+        last_login: LastLogin,
+        new: NewUserRecord,
+        moment: Moment,
+    ) -> Answer {
         allow(by, Act::GiveRoles(&new.user.roles))?;
+        last_login.require_recent()?;
         let user = new.user;
         self.check_not_erased(&user.username)?;
         if self.users.contains_key(&user.username) {
@@ -26,8 +33,17 @@ impl Group {
         Ok(Committed::User { user: Box::new(user) })
     }
 
-    pub fn update_user(&mut self, by: Option<&Principal>, change: UserChange, moment: Moment) -> Answer {
+    pub fn update_user(
+        &mut self,
+        by: Option<&Principal>,
+        last_login: LastLogin,
+        change: UserChange,
+        moment: Moment,
+    ) -> Answer {
         self.check_change(by, &change)?;
+        if self.gives_access(&change)? {
+            last_login.require_recent()?;
+        }
         let record = self.users.get_mut(&change.username).ok_or(CommitError::NotFound)?;
         let user = &mut record.user;
         let before = user.clone();
@@ -112,6 +128,23 @@ impl Group {
         Ok(())
     }
 
+    /// Whether a change gives a person access that they do not have, or others access to the account. Taking access away
+    /// does not.
+    fn gives_access(&self, change: &UserChange) -> Result<bool, CommitError> {
+        let record = self.users.get(&change.username).ok_or(CommitError::NotFound)?;
+        let (patch, before) = (&change.patch, record.principal(None));
+        let gives_role = patch.roles.iter().flatten().any(|role| !before.has(role));
+        let reactivates = patch.active == Some(true) && !record.user.active;
+        let is_new = |now: Option<&str>, before: Option<&str>| now.is_some_and(|now| !now.is_empty()) && now != before;
+        let known_member =
+            self.notifications.get(&change.username).and_then(|known| known.chosen.slack_user_id.as_deref());
+        Ok(change.password_hash.is_some()
+            || gives_role
+            || reactivates
+            || is_new(patch.email.as_deref(), record.user.email.as_deref())
+            || is_new(change.slack_user_id().flatten(), known_member))
+    }
+
     /// Whether this person is the only admin. In PostgreSQL, writers check this one after the other, under a lock.
     pub(super) fn is_last_admin(&self, name: &Username) -> bool {
         let people = self.everybody();
@@ -119,13 +152,20 @@ impl Group {
         admins.peek().is_some() && admins.all(|admin| admin == name)
     }
 
-    pub fn add_credential(&mut self, by: Option<&Principal>, new: NewCredential, moment: Moment) -> Answer {
+    pub fn add_credential(
+        &mut self,
+        by: Option<&Principal>,
+        last_login: LastLogin,
+        new: NewCredential,
+        moment: Moment,
+    ) -> Answer {
         let NewCredential { digest, credential } = new;
         let owner = self.users.get(&credential.username).filter(|owner| owner.user.active);
         let all = owner.ok_or(CommitError::Unauthenticated)?.principal(None);
         let answer = match credential.kind {
             CredentialKind::Token => {
                 allow(by, Act::CreateToken(&credential.username))?;
+                last_login.require_recent()?;
                 let maker = by.unwrap_or(&all);
                 let roles = credential.roles.as_deref().unwrap_or_default();
                 if let Some(role) = roles.iter().find(|role| !maker.has(role)) {
@@ -154,6 +194,7 @@ impl Group {
             CredentialKind::Link => {
                 if by.is_some() {
                     allow(by, Act::ManagePeople)?;
+                    last_login.require_recent()?;
                 }
                 self.emit(by, &EventData::LinkCreated(LoggedIn::of(credential.username.clone())), moment);
                 Committed::Done
@@ -176,10 +217,11 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    pub fn login_failed(&mut self, name: &Username, unrecorded: u64, moment: Moment) -> Committed {
+    pub fn login_failed(&mut self, name: &Username, unrecorded: u64, in_session: bool, moment: Moment) -> Committed {
         if self.users.contains_key(name) {
             let unrecorded = Some(unrecorded).filter(|count| *count > 0);
-            let failed = LoginFailed { username: Some(name.clone()), single_sign_on: None, reason: None, unrecorded };
+            let username = Some(name.clone());
+            let failed = LoginFailed { username, single_sign_on: None, reason: None, unrecorded, in_session };
             self.emit(None, &EventData::LoginFailed(failed), moment);
         }
         Committed::Done

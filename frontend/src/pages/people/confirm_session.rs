@@ -1,7 +1,8 @@
 //! Asks people to confirm that it is they, where the server says that their login is too long ago.
 
 use leptos::prelude::*;
-use shared::error::Problem;
+use shared::api::SessionConfirmation;
+use shared::error::{ConfirmWith, Problem};
 use shared::single_sign_on::BEGIN;
 
 use super::{Field, elsewhere};
@@ -10,36 +11,47 @@ use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
 
+const WHY: &str = "This change needs a recent login, and you logged in some time ago.";
+
 /// The dialog that opens when the server refuses a request until the person has confirmed that it is they.
 #[component]
 pub fn ConfirmSession() -> impl IntoView {
     let session = expect_context::<Session>();
     let open = RwSignal::new(false);
+    let with = RwSignal::new(ConfirmWith::Password);
     Effect::new(move |_| {
-        if session.unconfirmed.get() {
-            session.unconfirmed.set(false);
+        if let Some(asked) = session.unconfirmed.get() {
+            session.unconfirmed.set(None);
+            with.set(asked);
             open.set(true);
         }
     });
+    // An answer that comes after the page was left belongs to a form that is gone.
+    on_cleanup(move || session.unconfirmed.set(None));
     view! {
         <Dialog open title="Confirm that it is you">
-            <ConfirmForm open/>
+            {move || match with.get() {
+                ConfirmWith::Password => view! { <ConfirmForm open has_code=false/> }.into_any(),
+                ConfirmWith::PasswordAndCode => view! { <ConfirmForm open has_code=true/> }.into_any(),
+                ConfirmWith::SingleSignOn => view! { <SignInAgain/> }.into_any(),
+                ConfirmWith::Link => view! { <NoPassword open/> }.into_any(),
+            }}
         </Dialog>
     }
 }
 
 #[component]
-fn ConfirmForm(open: RwSignal<bool>) -> impl IntoView {
+fn ConfirmForm(open: RwSignal<bool>, has_code: bool) -> impl IntoView {
     let api = use_api();
-    let session = expect_context::<Session>();
     let notices = expect_context::<Notifier>();
-    let password = RwSignal::new(String::new());
+    let (password, code) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let problem = RwSignal::new(None::<Problem>);
     let confirm = Action::new_local(move |(): &()| {
         problem.set(None);
-        let typed = password.get_untracked();
+        let code = has_code.then(|| code.get_untracked());
+        let given = SessionConfirmation { password: password.get_untracked(), code };
         async move {
-            match api.confirm_session(typed).await {
+            match api.confirm_session(&given).await {
                 Ok(()) => {
                     notices.good("Confirmed. You can continue now.");
                     // The page may have been left meanwhile.
@@ -49,27 +61,47 @@ fn ConfirmForm(open: RwSignal<bool>) -> impl IntoView {
             }
         }
     });
-    let other = elsewhere(problem, &["/password"]);
-    let why = "This gives a person or a program access, and you logged in some time ago.";
-    if session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.single_sign_on)) {
-        let location = window().location();
-        let here = [location.pathname(), location.search()].map(Result::unwrap_or_default).concat();
-        let begin = format!("{BEGIN}?next={}", js_sys::encode_uri_component(&here));
-        return view! {
-            <div class="in">
-                <p>{why}</p>
-                <div class="actions"><a class="b primary" href=begin target="_self" rel="external">"Log in again"</a></div>
-            </div>
-        }
-        .into_any();
-    }
+    let other = elsewhere(problem, &["/password", "/code"]);
     view! {
         <form class="in" on:submit=move |event| { event.prevent_default(); confirm.dispatch_local(()); } novalidate>
-            <p>{why}</p>
+            <p>{WHY}</p>
             <Field label="Your password" kind="password" complete="current-password" value=password problem path="/password"/>
+            {has_code.then(|| view! {
+                <Field label="Code of your second factor" hint="Or one of your recovery codes." complete="one-time-code" value=code problem path="/code"/>
+            })}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="actions"><Button class="b primary" off=confirm.pending()>"Confirm"</Button></div>
         </form>
     }
-    .into_any()
+}
+
+/// For people who sign in with an identity provider, which asks them again who they are.
+#[component]
+fn SignInAgain() -> impl IntoView {
+    let location = window().location();
+    let here = [location.pathname(), location.search()].map(Result::unwrap_or_default).concat();
+    let begin = format!("{BEGIN}?again=true&next={}", js_sys::encode_uri_component(&here));
+    view! {
+        <div class="in">
+            <p>{WHY} " You come back to this page afterwards; what you have typed in it is not kept."</p>
+            <div class="actions"><a class="b primary" href=begin target="_self" rel="external">"Log in again"</a></div>
+        </div>
+    }
+}
+
+/// For people who have no password: they log in by links only.
+#[component]
+fn NoPassword(open: RwSignal<bool>) -> impl IntoView {
+    let session = expect_context::<Session>();
+    let name = session.username().map(|name| name.to_string()).unwrap_or_default();
+    view! {
+        <div class="in">
+            <p>{WHY} " You have no password with which to confirm that it is you."</p>
+            <p>"Open a new login link, which this command prints on the server:"</p>
+            <p><code>{format!("countersign user link {name}")}</code></p>
+            <p>"With a password, you will not need one again:"</p>
+            <p><code>{format!("countersign user password {name} --password-stdin")}</code></p>
+            <div class="actions"><button class="b" type="button" on:click=move |_| open.set(false)>"Close"</button></div>
+        </div>
+    }
 }

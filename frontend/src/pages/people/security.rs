@@ -7,7 +7,7 @@ use shared::id::SessionId;
 
 use super::rows::{row, table};
 use super::{CheckBox, Field, elsewhere};
-use crate::client::{Session, use_api};
+use crate::client::{Session, to_show, use_api};
 use crate::components::button::Button;
 use crate::components::copy::CopyButton;
 use crate::components::dialog::Dialog;
@@ -128,7 +128,7 @@ fn SecondFactor() -> impl IntoView {
             }
             step.set(next);
         }
-        Err(refused) => problem.set(Some(refused)),
+        Err(refused) => problem.set(to_show(refused)),
     };
     // Confirms or removes the second factor with the typed code.
     let with_code = Action::new_local(move |confirm: &bool| {
