@@ -10,10 +10,11 @@ use std::fmt::Write as _;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments as _, AssertSqlSafe};
-use uuid::Uuid;
 
 use super::db::{Arg, Conn};
 use super::driver_error::DriverError;
+use super::postgres::add_array;
+use super::sql::Values;
 
 /// A table as batches write to it.
 pub(super) struct Table {
@@ -173,13 +174,7 @@ impl TableWrite {
         let Self { sql: (before, after), kind, rows, .. } = self;
         let mut places = Vec::new();
         for column in columns_of(rows)? {
-            match column {
-                Column::Int(values) => args.add(values),
-                Column::Text(values) => args.add(values),
-                Column::Blob(values) => args.add(values),
-                Column::Uuid(values) => args.add(values),
-            }
-            .map_err(unencodable)?;
+            add_array(args, column).map_err(unencodable)?;
             places.push(format!("${}", args.len()));
         }
         let rows = format!("SELECT * FROM unnest({})", places.join(", "));
@@ -229,34 +224,18 @@ fn parts(writes: Vec<TableWrite>, after: &str, args: &mut PgArguments) -> Result
     Ok((sql, count))
 }
 
-/// The values of one column, one per row.
-enum Column {
-    Int(Vec<Option<i64>>),
-    Text(Vec<Option<String>>),
-    Blob(Vec<Option<Vec<u8>>>),
-    Uuid(Vec<Option<Uuid>>),
-}
-
-fn columns_of(rows: Vec<Vec<Arg>>) -> Result<Vec<Column>, DriverError> {
+/// The values of each column, one per row.
+fn columns_of(rows: Vec<Vec<Arg>>) -> Result<Vec<Values>, DriverError> {
     let count = rows.len();
-    let empty = |arg: &Arg| match arg {
-        Arg::Int(_) => Column::Int(Vec::with_capacity(count)),
-        Arg::Text(_) => Column::Text(Vec::with_capacity(count)),
-        Arg::Blob(_) => Column::Blob(Vec::with_capacity(count)),
-        Arg::Uuid(_) => Column::Uuid(Vec::with_capacity(count)),
-    };
-    let mut columns: Vec<Column> = rows.first().map(|row| row.iter().map(empty).collect()).unwrap_or_default();
+    let empty = |arg: &Arg| Values::like(arg, count);
+    let mut columns: Vec<Values> = rows.first().map(|row| row.iter().map(empty).collect()).unwrap_or_default();
     for row in rows {
         if row.len() != columns.len() {
             return Err(uneven("rows of different lengths"));
         }
         for (column, arg) in columns.iter_mut().zip(row) {
-            match (column, arg) {
-                (Column::Int(values), Arg::Int(value)) => values.push(value),
-                (Column::Text(values), Arg::Text(value)) => values.push(value),
-                (Column::Blob(values), Arg::Blob(value)) => values.push(value),
-                (Column::Uuid(values), Arg::Uuid(value)) => values.push(value),
-                _ => return Err(uneven("a column of two types")),
+            if !column.push(arg) {
+                return Err(uneven("a column of two types"));
             }
         }
     }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
 use sqlx::query::Query;
-use sqlx::{Arguments as _, AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _};
 use tokio::runtime::Handle;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::driver_error::DriverError;
-use super::postgres::{PostgresSession, SessionUse};
+use super::postgres::{PostgresSession, SessionUse, arguments};
 pub(super) use super::sql::{Arg, GroupKey, Sql};
 use super::sqlite::{self, RunsOn};
 
@@ -345,16 +345,7 @@ impl Conn {
 }
 
 fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverError> {
-    let mut args = PgArguments::default();
-    for arg in sql.args {
-        match arg {
-            Arg::Int(value) => args.add(value),
-            Arg::Text(value) => args.add(value),
-            Arg::Blob(value) => args.add(value),
-            Arg::Uuid(value) => args.add(value),
-        }
-        .map_err(|error| DriverError::Postgres(sqlx::Error::Encode(error)))?;
-    }
+    let args = arguments(sql.args)?;
     Ok(sqlx::query_with(AssertSqlSafe(sql.text), args))
 }
 

@@ -70,7 +70,7 @@ impl Conn {
     /// only once.
     pub async fn feedback_by_id(&mut self, ids: impl IntoIterator<Item = FeedbackId>) -> Result<Vec<Feedback>, Error> {
         let ids = ids.into_iter().map(|id| id.0);
-        let sql = Sql::new("SELECT body FROM feedback WHERE id IN (").list(ids).push(") ORDER BY id");
+        let sql = Sql::new("SELECT body FROM feedback WHERE id").among(ids).push(" ORDER BY id");
         let sql = sql.push(if self.locks_rows() { " FOR UPDATE" } else { "" });
         self.fetch(sql).await?.iter().map(feedback).collect()
     }

@@ -1,14 +1,17 @@
 //! Connections to PostgreSQL. Every transaction has a time limit, because a connection that the network lost (a
 //! fail-over, a balancer that lost its table) does not answer for minutes or for ever. A connection that did not answer
-//! in time is dropped and replaced; it never returns to the pool.
+//! in time is dropped and replaced; it never returns to the pool. Arguments of statements are encoded here, too.
 
 use std::time::Duration;
 
+use sqlx::error::BoxDynError;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnection, PgPool, Postgres};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
+use sqlx::postgres::{PgArguments, PgConnection, PgPool, Postgres};
+use sqlx::{Arguments as _, AssertSqlSafe, Connection as _, Executor as _};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
+
+use super::sql::{Arg, Bound, Values};
 
 /// The time limit for a whole write transaction, without the time that the program computes in it.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -145,6 +148,32 @@ impl Drop for PostgresSession {
                 drop(conn.detach());
             }
         });
+    }
+}
+
+/// Encodes what is bound to a statement.
+pub(super) fn arguments(bound: Vec<Bound>) -> Result<PgArguments, sqlx::Error> {
+    let mut args = PgArguments::default();
+    for bound in bound {
+        let added = match bound {
+            Bound::One(Arg::Int(value)) => args.add(value),
+            Bound::One(Arg::Text(value)) => args.add(value),
+            Bound::One(Arg::Blob(value)) => args.add(value),
+            Bound::One(Arg::Uuid(value)) => args.add(value),
+            Bound::Many(values) => add_array(&mut args, values),
+        };
+        added.map_err(sqlx::Error::Encode)?;
+    }
+    Ok(args)
+}
+
+/// Adds values as one argument, an array.
+pub(super) fn add_array(args: &mut PgArguments, values: Values) -> Result<(), BoxDynError> {
+    match values {
+        Values::Int(values) => args.add(values),
+        Values::Text(values) => args.add(values),
+        Values::Blob(values) => args.add(values),
+        Values::Uuid(values) => args.add(values),
     }
 }
 

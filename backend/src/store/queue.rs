@@ -306,7 +306,7 @@ fn asked_by(outline: &Review, viewer: &Principal) -> bool {
 
 /// Adds the condition that a review is in one of the classes `fit`, unless these are all. `fit` must not be empty.
 pub(super) fn of_classes(sql: Sql, all: usize, fit: &[Uuid]) -> Sql {
-    if fit.len() == all { sql } else { sql.push(" AND v.class IN (").list(fit.iter().copied()).push(")") }
+    if fit.len() == all { sql } else { sql.push(" AND v.class").among(fit.iter().copied()) }
 }
 
 /// Adds the conditions of a query that depend on columns of `v`, whether or not a review is pending: deadline, age,

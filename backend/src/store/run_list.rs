@@ -172,7 +172,7 @@ impl<'a> List<'a> {
         let of_query = |sql| self.behind(self.of_query(sql, Index::All), place, limit, "runs.created_at", "runs.id");
         let mut sql = of_query(sql).push(") AS o");
         if !ids.is_empty() {
-            sql = sql.push(" UNION ").push(runs).push(SHOWN).push(" AND id IN (").list(padded(ids)).push(")");
+            sql = sql.push(" UNION ").push(runs).push(SHOWN).push(" AND id").among(padded(ids));
             sql = of_query(sql).push(") AS i");
         }
         sql.push(" ORDER BY 2 DESC, 1 DESC LIMIT ").bind(limit)

@@ -20,7 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::driver_error::{ACQUIRE, DriverError};
 use super::interrupt::{Caller, Interrupt};
-use super::sql::{Arg, GroupKey, Sql};
+use super::sql::{Arg, Bound, GroupKey, Sql};
 
 /// How long a statement waits while another process writes to the file.
 pub(super) const BUSY: Duration = Duration::from_secs(10);
@@ -290,10 +290,10 @@ fn count_groups(conn: &Connection, sql: &Sql) -> Result<HashMap<GroupKey, u64>, 
     Ok(counts)
 }
 
-fn execute_each<'a>(
+fn execute_each<'a, A: ToSql + 'a>(
     conn: &Connection,
     sql: &str,
-    each: impl IntoIterator<Item = &'a [Arg]>,
+    each: impl IntoIterator<Item = &'a [A]>,
 ) -> Result<u64, DriverError> {
     #[cfg(test)]
     SEEN.lock().insert(sql.to_owned());
@@ -306,11 +306,20 @@ fn execute_each<'a>(
     Ok(changed)
 }
 
-fn bind(statement: &mut Statement<'_>, args: &[Arg]) -> rusqlite::Result<()> {
+fn bind(statement: &mut Statement<'_>, args: &[impl ToSql]) -> rusqlite::Result<()> {
     for (index, arg) in args.iter().enumerate() {
         statement.raw_bind_parameter(index + 1, arg)?;
     }
     Ok(())
+}
+
+impl ToSql for Bound {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self {
+            Self::One(arg) => arg.to_sql(),
+            Self::Many(values) => Ok(ToSqlOutput::Owned(Value::Text(values.json()))),
+        }
+    }
 }
 
 impl ToSql for Arg {

@@ -33,7 +33,7 @@ impl Conn {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let sql = select().push(" FROM reviews r WHERE r.id IN (").list(padded(ids)).push(")");
+        let sql = select().push(" FROM reviews r WHERE r.id").among(padded(ids));
         let mut found = self.found_reviews(sql, &mut Blobs::default()).await?;
         let place: HashMap<_, _> = ids.iter().zip(0..).collect();
         found.sort_by_key(|review| place.get(&review.id.0).copied().unwrap_or(usize::MAX));

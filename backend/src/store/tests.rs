@@ -11,6 +11,7 @@ mod erased_index;
 mod grants;
 mod keys;
 mod large_values;
+mod lists;
 mod log;
 mod log_blocks;
 mod log_index;

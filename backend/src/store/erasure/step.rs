@@ -98,7 +98,7 @@ impl Store {
     /// Prepares the erasure of the person from log rows that belong to no run.
     pub async fn erase_of_rows(&self, erasing: &Erasing, rows: &[i64]) -> Result<Prepared, Error> {
         let mut conn = self.inner.db.snapshot().await?;
-        let sql = Sql::new(LOG).push("run_id IS NULL AND seq IN (").list(rows.iter().copied()).push(") ORDER BY seq");
+        let sql = Sql::new(LOG).push("run_id IS NULL AND seq").among(rows.iter().copied()).push(" ORDER BY seq");
         let stored = conn.fetch(sql).await?.iter().map(log_row).collect::<Result<Vec<_>, _>>()?;
         let mut blobs = Blobs::default();
         let documents = conn.documents(Uuid::nil(), stored, &mut blobs).await?;

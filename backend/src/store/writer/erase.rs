@@ -50,8 +50,8 @@ impl Group {
         }
         names.extend(erased.iter().map(|name| name.as_str()));
         if !names.is_empty() {
-            let sql = Sql::new("SELECT pseudonym, username FROM erased_users WHERE pseudonym IN (").list(names.clone());
-            for row in conn.fetch(sql.push(") OR username IN (").list(names).push(")")).await? {
+            let sql = Sql::new("SELECT pseudonym, username FROM erased_users WHERE pseudonym").among(names.clone());
+            for row in conn.fetch(sql.push(" OR username").among(names)).await? {
                 for name in [Some(row.text(0)?), row.text_opt(1)?].into_iter().flatten() {
                     self.erasures.names.extend(name.parse::<Username>().ok());
                 }
@@ -261,11 +261,10 @@ impl Conn {
         let sql = Sql::new("SELECT COUNT(*) FROM queue WHERE class").among(named.iter().copied());
         let reviews = self.first(sql, Row::int).await?.unwrap_or(0);
         // Only the review itself says who has claimed it; few are claimed at a time.
-        let sql =
-            Sql::new("SELECT r.body FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class NOT IN (").list(named);
+        let sql = Sql::new("SELECT r.body FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class NOT").among(named);
         let claim = format!("\"claimed_by\":{{\"by\":\"{name}\"");
         let mut claimed = 0;
-        for row in self.fetch(sql.push(") AND v.claimed_until > ").bind(now)).await? {
+        for row in self.fetch(sql.push(" AND v.claimed_until > ").bind(now)).await? {
             claimed += i64::from(unpack(row.text(0)?)?.contains(&claim));
         }
         Ok((runs, reviews + claimed))

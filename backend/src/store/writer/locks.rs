@@ -30,7 +30,7 @@ pub(super) async fn take(
     }
     if !named.tokens.is_empty() {
         let tokens = named.tokens.iter().copied();
-        let sql = Sql::new("SELECT digest FROM credentials WHERE id IN (").list(tokens).push(")");
+        let sql = Sql::new("SELECT digest FROM credentials WHERE id").among(tokens);
         for row in conn.fetch(sql).await? {
             keys.credential(&row.blob(0)?, true);
         }
