@@ -5,7 +5,7 @@
 //! examines a limited number of rows, since a person may have decided very many reviews of which few match. It decodes
 //! only those whose run has a review that matches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use shared::access::{Act, Principal, access};
 use shared::api::{AuditQuery, DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
@@ -143,16 +143,20 @@ impl DecidedList<'_> {
         Ok(found)
     }
 
-    /// Returns the rows whose run has a review that matches the query, so that no others are decoded. A row without a run
-    /// names no review.
+    /// Returns the rows whose run has a review that matches the query, so that no others are decoded. The reviews of a run
+    /// are read up to the first that matches. A row without a run names no review.
     async fn of_matching_runs(&self, conn: &mut Conn, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
         if self.matching(Sql::default()).text.is_empty() {
             return Ok(rows);
         }
         let runs = rows.iter().map(|row| row.uuid_opt(1)).collect::<Result<Vec<_>, _>>()?;
-        let named: Vec<Uuid> = runs.iter().copied().flatten().collect();
-        let sql = Sql::new("SELECT DISTINCT v.run_id FROM reviews v WHERE v.run_id").among(padded(&named));
-        let matching: HashSet<Uuid> = conn.all(self.matching(sql), Row::uuid).await?.into_iter().collect();
+        let named: BTreeSet<Uuid> = runs.iter().copied().flatten().collect();
+        let named = padded(&Vec::from_iter(named)).into_iter().map(|run| vec![run.into()]);
+        let sql = Sql::new("WITH named (run) AS (SELECT DISTINCT column1 FROM (").values(named).push(") AS k) ");
+        let sql = sql.push("SELECT n.run FROM named n WHERE EXISTS (SELECT 1 FROM reviews v WHERE v.run_id = n.run");
+        // OFFSET keeps PostgreSQL from finding the reviews of all runs at once.
+        let sql = self.matching(sql).push(" LIMIT 1 OFFSET 0)");
+        let matching: HashSet<Uuid> = conn.all(sql, Row::uuid).await?.into_iter().collect();
         let rows = rows.into_iter().zip(runs).filter(|(_, run)| run.is_some_and(|run| matching.contains(&run)));
         Ok(rows.map(|(row, _)| row).collect())
     }

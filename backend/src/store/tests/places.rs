@@ -200,6 +200,7 @@ async fn sqlite_looks_through_no_large_table() {
                     json!({ "tag": "legal" }),
                     json!({ "decided_by": "me", "q": "hello" }),
                     json!({ "decided_by": "ana" }),
+                    json!({ "decided_by": "ana", "flow": "ask", "severity": "critical", "tag": "legal" }),
                 ] {
                     let query: ReviewQuery = serde_json::from_value(more).expect("a query");
                     let mut query = ReviewQuery { status, order: Some(order), limit: Some(1), ..query };
