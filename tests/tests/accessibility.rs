@@ -89,7 +89,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
         ("people", "/people", "ana"),
         ("tokens", "/people?tab=tokens", "ci"),
         ("you", "/people?tab=you", "Deputy"),
-        ("approvals", "/people?tab=approvals", "Approvals that you chose to remember"),
+        ("approvals", "/people?tab=approvals", "No approvals are remembered"),
         ("notifications", "/people?tab=notifications", "Notifications"),
         ("security", "/people?tab=security", "Second factor"),
         ("not-found", "/nowhere", "not found"),

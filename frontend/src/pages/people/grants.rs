@@ -5,11 +5,16 @@ use shared::error::Problem;
 use shared::grant::{Grant, GrantScope};
 use shared::id::GrantId;
 
-use super::rows::{row, table};
+use super::rows::{filled_table, row};
 use crate::client::use_api;
 use crate::components::inert::inert_code;
-use crate::components::states::Loaded;
+use crate::components::states::{Empty, Loaded};
 use crate::components::time::day;
+
+/// What a remembered approval is, and where one is made.
+const ABOUT: &str = "A remembered approval also approves later calls of a tool by the same agent, in one run or in all \
+    runs of one version of a flow. You make one in the review of such a call, with “Also approve later calls, whatever \
+    their arguments”.";
 
 #[component]
 pub fn Grants() -> impl IntoView {
@@ -21,6 +26,12 @@ pub fn Grants() -> impl IntoView {
         grants.refetch();
     });
     let of_grants = move |grants: Vec<Grant>| {
+        if grants.is_empty() {
+            return view! {
+                <Empty icon=icondata::LuCheckCheck title="No approvals are remembered" text=ABOUT link=("/inbox", "Go to the inbox")/>
+            }
+            .into_any();
+        }
         let rows = grants
             .into_iter()
             .map(|grant| {
@@ -41,7 +52,7 @@ pub fn Grants() -> impl IntoView {
                 )
             })
             .collect();
-        table(rows, "No remembered approvals. Every call that needs approval asks for it.")
+        filled_table(rows)
     };
     view! {
         {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{inert_code(&problem.to_string())}</p> })}

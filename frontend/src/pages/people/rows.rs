@@ -28,5 +28,10 @@ pub fn table(rows: Vec<AnyView>, none: &'static str) -> AnyView {
     if rows.is_empty() {
         return view! { <p class="muted small">{none}</p> }.into_any();
     }
+    filled_table(rows)
+}
+
+/// Returns rows, of which there is at least one, as a table.
+pub fn filled_table(rows: Vec<AnyView>) -> AnyView {
     view! { <div class="card"><table class="table people-table"><tbody>{rows}</tbody></table></div> }.into_any()
 }
