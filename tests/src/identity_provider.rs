@@ -199,8 +199,8 @@ async fn keys(State(inner): State<Arc<Inner>>) -> Json<Value> {
     Json(json!({ "keys": [key] }))
 }
 
-/// Logs the person in without a page, and redirects back to the client; if they are to be asked who they are, they prove
-/// it now. Answers 400 to a malformed request.
+/// Logs the person in without a page, and redirects back to the client; unless they proved
+/// who they are within `max_age`, they do so now. Answers 400 to a malformed request.
 async fn authorize(State(inner): State<Arc<Inner>>, Query(asked): Query<HashMap<String, String>>) -> Response {
     let is = |name: &str, value: &str| asked.get(name).is_some_and(|given| given == value);
     let has = |name: &str| asked.get(name).is_some_and(|given| given.len() >= 20);
@@ -213,8 +213,9 @@ async fn authorize(State(inner): State<Arc<Inner>>, Query(asked): Query<HashMap<
     {
         return (StatusCode::BAD_REQUEST, format!("{asked:?}")).into_response();
     }
-    if is("prompt", "login") && is("max_age", "0") {
-        held(&inner.person).authenticated_ago = Some(0);
+    if let Some(max_age) = asked.get("max_age").and_then(|age| age.parse::<u64>().ok()) {
+        let person = &mut *held(&inner.person);
+        person.authenticated_ago = Some(person.authenticated_ago.filter(|ago| *ago <= max_age).unwrap_or(0));
     }
     let fault = *held(&inner.fault);
     let code = random();

@@ -148,18 +148,15 @@ async fn the_second_factor_of_another_person_is_removed_once_that_is_confirmed()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_has_no_password_is_told_how_to_log_in_again() -> BrowserResult<()> {
-    let settings = "[logins]\nconfirm_after = \"1s\"\n".to_owned();
-    let server = Server::start(Options { settings, ..Options::on(Database::Sqlite) }).await;
-    server.person("ana", &["reviewer"]).await;
-    let browser = open(&server, "ana", "/people?tab=tokens").await?;
+    let (server, browser) = open_an_hour_later("/people?tab=tokens").await?;
     let database = rusqlite::Connection::open(server.file("countersign.db")).expect("opens");
-    let removed = "UPDATE users SET password_hash = NULL WHERE username = 'ana'";
+    let removed = "UPDATE users SET password_hash = NULL WHERE username = 'admin'";
     assert_eq!(database.execute(removed, []).expect("writes"), 1);
     let driver = &browser.driver;
     locate(driver, By::Css(".page > header .b.primary")).usable().click().await?;
     field(driver, "what is it for?").send_keys("nightly import").await?;
     locate(driver, By::Css("dialog[open][aria-label='Create token'] .actions .b.primary")).usable().click().await?;
-    wait_for_text(driver, "countersign user link ana").await;
+    wait_for_text(driver, "countersign user link admin").await;
     button(driver, "Close").click().await?;
     assert_eq!(field(driver, "what is it for?").value().await?.as_deref(), Some("nightly import"));
     browser.quit().await;

@@ -11,8 +11,8 @@ use super::rate_limit::{AttemptKey, LoginWay};
 use super::{Authenticator, Error, Identity, Secret, digest};
 use crate::client_address::ClientAddress;
 use crate::store::{
-    Change, CommitError, Committed, Credential, CredentialKind, NewCredential, NewSession, Operation, SessionClient,
-    SignIn, UserRecord,
+    Change, CommitError, Committed, Credential, CredentialKind, FailedLogin, NewCredential, NewSession, Operation,
+    SessionClient, SignIn, UserRecord,
 };
 
 /// The cookie that identifies a browser that has logged in before, so that others in its network cannot use up its
@@ -44,6 +44,14 @@ impl Attempt {
     pub fn from(address: ClientAddress) -> Self {
         Self { address, agent: None, session: None, browser: None, code: None }
     }
+}
+
+/// What was wrong in an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailedFactor {
+    Password,
+    /// The code of the second factor, after the right password or link.
+    Code,
 }
 
 /// A successful login.
@@ -93,7 +101,7 @@ impl Authenticator {
                 let uptime = self.clock.uptime();
                 self.limit.count(&keys, uptime);
                 if let Some(UserRecord { user, .. }) = person {
-                    self.record_wrong_password(&user.username, false);
+                    self.record_failure(&user.username, FailedFactor::Password, false);
                 }
                 Err(WRONG)
             }
@@ -136,13 +144,15 @@ impl Authenticator {
         Ok(known.map(|_| digest))
     }
 
-    /// Records a wrong password in the background, unless there were too many: an answer that waited for the disk would
-    /// reveal that the user exists.
-    pub(super) fn record_wrong_password(&self, username: &Username, in_session: bool) {
+    /// Records a failure in the background, unless there were too many: an answer that waited for the disk would reveal
+    /// that the user exists.
+    pub(super) fn record_failure(&self, username: &Username, failed: FailedFactor, in_session: bool) {
         let Some(unrecorded) = self.limit.record(username, self.clock.uptime()) else { return };
         let (store, username) = (self.store.clone(), username.clone());
         tokio::spawn(async move {
-            let failed = Change::by_server(Operation::LoginFailed { username, unrecorded, in_session });
+            let wrong_code = failed == FailedFactor::Code;
+            let failed = FailedLogin { username, unrecorded, in_session, wrong_code };
+            let failed = Change::by_server(Operation::LoginFailed(Box::new(failed)));
             if let Err(error) = store.commit(failed).await {
                 tracing::warn!(%error, "a failed login could not be written to the audit log");
             }
@@ -156,7 +166,7 @@ impl Authenticator {
         attempt: Attempt,
         known: bool,
     ) -> Result<Login, Error> {
-        let proof = self.prove(&person, attempt.code.as_deref())?;
+        let proof = self.prove(&person, attempt.code.as_deref(), false)?;
         let now = self.clock.now();
         let username = person.user.username;
         let (secret, session) = self.new_session(username.clone(), &attempt);

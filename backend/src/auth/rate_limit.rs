@@ -27,8 +27,10 @@ pub(super) enum AttemptKey {
     Network(Network),
     /// The networks of a site, for any usernames: whoever has a /48 has 65,536 networks.
     Site(Network),
-    /// The codes of an account's second factor, from any origin: whoever tries them knows the password.
+    /// The codes of an account's second factor at logins, from any origin: whoever tries them knows the password.
     Codes(String),
+    /// Those in sessions of the account: whoever has only a session must not use up the attempts of its owner's logins.
+    SessionCodes(String),
     /// A network whose browsers return from the identity provider. Each return costs a request to the provider.
     Returns(Network),
     /// An account whose password, or account at the provider, was right.
@@ -60,7 +62,7 @@ impl AttemptKind {
             Self::Account | Self::Browser | Self::Session => RateLimit::new(10, Duration::from_secs(6)),
             Self::Network | Self::Returns => RateLimit::new(50, Duration::from_secs(2)),
             Self::Site => RateLimit::new(500, Duration::from_millis(200)),
-            Self::Codes => RateLimit::new(10, Duration::from_mins(1)),
+            Self::Codes | Self::SessionCodes => RateLimit::new(10, Duration::from_mins(1)),
             Self::Login => RateLimit::new(30, Duration::from_secs(6)),
             // The log keeps them: whoever guesses for a year adds 50,000 entries to an account, and hides nothing.
             Self::Record => RateLimit::new(30, Duration::from_mins(10)),

@@ -4,6 +4,7 @@ use shared::api::{NewSecondFactor, RecoveryCodes, SecondFactorState};
 use shared::error::{Code, Mistake, Problem};
 use totp_rs::{Builder, Totp};
 
+use super::login::FailedFactor;
 use super::rate_limit::AttemptKey;
 use super::{Authenticator, Error, Identity, digest};
 use crate::clock::Clock;
@@ -16,8 +17,13 @@ const ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz123456789";
 
 impl Authenticator {
     /// Checks a person's second factor and returns the proof. `None` if they have no second factor. Wrong codes are
-    /// limited per account.
-    pub(super) fn prove(&self, person: &UserRecord, code: Option<&str>) -> Result<Option<Proof>, Error> {
+    /// limited per account, and recorded.
+    pub(super) fn prove(
+        &self,
+        person: &UserRecord,
+        code: Option<&str>,
+        in_session: bool,
+    ) -> Result<Option<Proof>, Error> {
         let Some(factor) = person.second_factor.as_ref().filter(|factor| factor.confirmed) else { return Ok(None) };
         let code = code.map(str::trim).filter(|code| !code.is_empty()).ok_or(Error::SecondFactorRequired)?;
         let recovery = hex::encode(digest(&plain(code)));
@@ -25,19 +31,22 @@ impl Authenticator {
             // 80 random bits: nobody guesses one, so the limit must not keep its owner from using it.
             return Ok(Some(Proof::Recovery(digest(&plain(code)))));
         }
-        let keys = [AttemptKey::Codes(person.user.username.to_string())];
+        let username = &person.user.username;
+        let key = if in_session { AttemptKey::SessionCodes } else { AttemptKey::Codes };
+        let keys = [key(username.to_string())];
         self.limit.check(&keys, self.clock.uptime())?;
         if let Some(step) = step_of(&factor.secret, code, &*self.clock).filter(|step| *step > factor.used_step) {
             Ok(Some(Proof::Step(step)))
         } else {
             self.limit.count(&keys, self.clock.uptime());
+            self.record_failure(username, FailedFactor::Code, in_session);
             Err(Error::Unauthenticated(WRONG))
         }
     }
 
     /// The same for somebody who is logged in: an error names the place in the body, since the session is valid.
     pub(super) fn prove_in_session(&self, person: &UserRecord, code: Option<&str>) -> Result<Option<Proof>, Error> {
-        self.prove(person, code).map_err(|error| match error {
+        self.prove(person, code, true).map_err(|error| match error {
             Error::Unauthenticated(why) => Problem::invalid("/code", why).into(),
             Error::SecondFactorRequired => {
                 Error::Invalid(vec![Mistake::new("/code", "required", "a code of your second factor is required")])
@@ -84,7 +93,7 @@ impl Authenticator {
             let detail = "there is no second factor to confirm; start with POST /api/v1/me/totp";
             return Err(Problem::new(Code::Conflict).detail(detail).into());
         };
-        let keys = [AttemptKey::Codes(person.user.username.to_string())];
+        let keys = [AttemptKey::SessionCodes(person.user.username.to_string())];
         self.limit.check(&keys, self.clock.uptime())?;
         let Some(step) = step_of(&secret, code, &*self.clock) else {
             self.limit.count(&keys, self.clock.uptime());

@@ -5,6 +5,7 @@ use shared::error::{Code, Mistake, Problem};
 use shared::id::SessionId;
 
 use super::hashing_queue::Origin;
+use super::login::FailedFactor;
 use super::rate_limit::AttemptKey;
 use super::user_setup::known_of;
 use super::{Authenticator, Error, Identity};
@@ -27,7 +28,7 @@ impl Authenticator {
         let to = self.passwords().replace(origin, password, from.clone(), known_of(&person.user), may).await;
         let to = to.inspect_err(|error| {
             if matches!(error, Error::Invalid(mistakes) if mistakes.iter().any(|one| one.path == "/current")) {
-                self.record_wrong_password(&person.user.username, true);
+                self.record_failure(&person.user.username, FailedFactor::Password, true);
             }
         })?;
         let change = Box::new(PasswordChange { from, to, keep: identity.credential, end_tokens });
@@ -49,8 +50,8 @@ impl Authenticator {
         self.commit(identity, Operation::ConfirmSession(confirmed)).await
     }
 
-    /// Checks the password of somebody who has one: whoever has only their session must not suffice. A wrong password is
-    /// recorded as a failed login is.
+    /// Checks the password of somebody who has one, since a session alone must not suffice. A wrong one is recorded as a
+    /// failed login is.
     pub(super) async fn check_password(
         &self,
         identity: &Identity,
@@ -64,7 +65,7 @@ impl Authenticator {
         if self.passwords().verify(origin, password, Some(phc), self.counted(identity)?).await? {
             return Ok(());
         }
-        self.record_wrong_password(&person.user.username, true);
+        self.record_failure(&person.user.username, FailedFactor::Password, true);
         Err(wrong("this is not your password"))
     }
 

@@ -31,8 +31,10 @@ pub(super) fn mount(api: &mut Api) {
 async fn begin(State(state): State<AppState>, RawQuery(query): RawQuery) -> Response {
     let next = one(query.as_deref(), "next").filter(|next| is_own_page(next));
     let again = one(query.as_deref(), "again").as_deref() == Some("true");
+    // At least half of the time is left for what needs a recent login.
+    let max_age = again.then(|| state.authenticator.policy().confirm_after.0 / 2);
     let Some(provider) = state.authenticator.provider() else { return failed(Trouble::Off, next.as_deref()) };
-    match provider.begin(next.clone(), again).await {
+    match provider.begin(next.clone(), max_age).await {
         Ok((url, cookie)) => {
             let mut response = see(&url);
             pending(provider.is_https(), cookie, LIFE).put(&mut response);

@@ -25,7 +25,7 @@ pub(super) fn mount(api: &mut Api) {
     api.patch("/api/v1/users/{username}", "Change a person", update);
     let about = "Remove a person's second factor, soon after a login, for example if their device is lost";
     api.delete("/api/v1/users/{username}/totp", about, reset_totp);
-    let about = "Erase the personal data of a person who may no longer log in";
+    let about = "Erase the personal data of a person who may no longer log in, soon after a login";
     api.delete("/api/v1/users/{username}/personal-data", about, erase);
 }
 

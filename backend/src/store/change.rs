@@ -26,8 +26,8 @@ pub use archive::{NewArchive, RunInArchive};
 pub use credential::{Credential, CredentialKind, CredentialUse, NewCredential, SessionClient};
 pub use erase::NewErasure;
 pub use sign_in::{
-    ConfirmedSession, FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn,
-    SecondFactor, SignIn,
+    ConfirmedSession, FactorChange, FailedLogin, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn,
+    RefusedSignIn, SecondFactor, SignIn,
 };
 
 /// A change to commit, with its preconditions.
@@ -218,14 +218,7 @@ pub enum Operation {
     /// Revokes a token. Returns [`Committed::Done`].
     RevokeToken(TokenId),
     /// Records a failed login. Returns [`Committed::Done`].
-    LoginFailed {
-        /// The name that was tried. Nothing is recorded if no such person exists.
-        username: Username,
-        /// The number of failures before this one that were not recorded.
-        unrecorded: u64,
-        /// Whether somebody in a session of the person gave a wrong password.
-        in_session: bool,
-    },
+    LoginFailed(Box<FailedLogin>),
     /// Archives finished runs: records where they are, and removes them from the runs. Returns [`Committed::Done`];
     /// `CommitError::Conflict` if one of them has changed since it was read, or another archive was made meanwhile.
     ArchiveRuns(Box<NewArchive>),

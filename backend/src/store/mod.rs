@@ -97,9 +97,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use change::{
     Actor, Change, ChosenNotifications, Committed, ConfirmedSession, Credential, CredentialKind, CredentialUse,
-    FactorChange, IdempotencyKey, NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation,
-    PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient,
-    SignIn, UserChange,
+    FactorChange, FailedLogin, IdempotencyKey, NewArchive, NewCredential, NewErasure, NewFlow, NewSession,
+    NewUserRecord, Operation, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive,
+    SecondFactor, SessionClient, SignIn, UserChange,
 };
 pub use commit_error::CommitError;
 

@@ -279,7 +279,12 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
         EventData::LoginFailed(failed) => {
             let name = failed.username.map_or_else(|| "somebody".to_owned(), |name| name.to_string());
             let before = failed.unrecorded.map(|count| format!(", after {count} refusals that were not recorded"));
-            let what = if failed.in_session { "refused a wrong password in a session of" } else { "refused to log in" };
+            let what = match (failed.in_session, failed.wrong_code) {
+                (false, false) => "refused to log in",
+                (false, true) => "refused, for a wrong code, to log in",
+                (true, false) => "refused a wrong password in a session of",
+                (true, true) => "refused a wrong code in a session of",
+            };
             (format!("{what} {name}{}", before.unwrap_or_default()), EventTone::Again)
         }
         EventData::Unreadable(row) => {

@@ -193,7 +193,10 @@ pub struct LoginFailed {
     /// The number of failures of the same person before this one that were too many to record. `None` if all of them are
     /// in the log.
     pub unrecorded: Option<u64>,
-    /// Whether somebody in a session of the person gave a wrong password for what needs it again.
+    /// Whether somebody in a session of the person failed to prove that it is theirs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_session: bool,
+    /// Whether the code of the second factor was wrong, after the right password or link.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wrong_code: bool,
 }

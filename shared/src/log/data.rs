@@ -153,7 +153,7 @@ entries! {
     SessionConfirmed(LoggedIn) = "session.confirmed",
     /// A login failed; `data.username` if it is known, after single sign-on also `data.single_sign_on` and
     /// `data.reason`. A wrong password for an unknown username is not recorded. `data.in_session` is true if somebody
-    /// who was logged in gave a wrong password for what needs it again.
+    /// in a session failed to prove that it is theirs, `data.wrong_code` if only the code was wrong.
     LoginFailed(LoginFailed) = "login.failed",
     /// Replaces a stored entry that cannot be read; `data.reason`.
     Unreadable(Unreadable) = "unreadable",

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use openidconnect::core::{
-    CoreAuthPrompt, CoreAuthenticationFlow, CoreClientAuthMethod, CoreErrorResponseType, CoreJwsSigningAlgorithm,
+    CoreAuthenticationFlow, CoreClientAuthMethod, CoreErrorResponseType, CoreJwsSigningAlgorithm,
 };
 use openidconnect::{
     AccessTokenHash, AuthType, AuthorizationCode, ClaimsVerificationError, ClientId, CsrfToken, IdTokenVerifier, Nonce,
@@ -110,9 +110,10 @@ impl Provider {
         self.checked.redirect.url().scheme() == "https"
     }
 
-    /// Begins a sign-in. Returns the URL to send the browser to, and the cookie that it keeps meanwhile. With `again`, the
-    /// provider is to ask the person who they are, even if they are signed in there (OpenID Connect Core §3.1.2.1).
-    pub async fn begin(&self, next: Option<String>, again: bool) -> Result<(String, String), OidcError> {
+    /// Begins a sign-in. Returns the URL to send the browser to, and the cookie that it keeps meanwhile. With
+    /// `max_age`, the provider is to ask the person who they are unless they told it that recently (OpenID Connect Core
+    /// §3.1.2.1).
+    pub async fn begin(&self, next: Option<String>, max_age: Option<Duration>) -> Result<(String, String), OidcError> {
         let client = self.client(&*self.configuration().await?);
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let scopes = self.checked.settings.scopes.iter().filter(|scope| *scope != "openid");
@@ -120,8 +121,10 @@ impl Provider {
             .authorize_url(CoreAuthenticationFlow::AuthorizationCode, CsrfToken::new_random, Nonce::new_random)
             .add_scopes(scopes.cloned().map(Scope::new))
             .set_pkce_challenge(challenge);
-        let request =
-            if again { request.add_prompt(CoreAuthPrompt::Login).set_max_age(Duration::ZERO) } else { request };
+        let request = match max_age {
+            Some(max_age) => request.set_max_age(max_age),
+            None => request,
+        };
         let (url, state, nonce) = request.url();
         let begun = PendingLogin {
             state: state.into_secret(),

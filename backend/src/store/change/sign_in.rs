@@ -105,6 +105,19 @@ pub struct RefusedSignIn {
     pub is_recorded: bool,
 }
 
+/// A failed login, or a failed proof in a session.
+#[derive(Debug, Clone)]
+pub struct FailedLogin {
+    /// The name that was tried. Nothing is recorded if no such person exists.
+    pub username: Username,
+    /// The number of failures before this one that were not recorded.
+    pub unrecorded: u64,
+    /// Whether somebody in a session of the person failed to prove that it is theirs.
+    pub in_session: bool,
+    /// Whether the code of the second factor was wrong, after the right password or link.
+    pub wrong_code: bool,
+}
+
 /// The proof of a second factor. Each is valid once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {

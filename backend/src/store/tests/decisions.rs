@@ -11,7 +11,7 @@ use shared::run::RunStatus;
 use super::support::{Dice, World, decide, decided, launch, on_both, on_review, person};
 use crate::engine::{Input, Refusal};
 use crate::store::db::Sql;
-use crate::store::{Change, CommitError, Operation, Room};
+use crate::store::{Change, CommitError, FailedLogin, Operation, Room};
 
 on_both! {
     a_decision_ends_the_run,
@@ -170,7 +170,9 @@ async fn changes_that_wait_for_a_flow_hold_up_no_others(world: World) {
     let mut launched = Box::pin(cold.commit(launch("good day")));
     let mut decision = Box::pin(cold.commit(decide(&review, "ana", "yes")));
     assert!(futures::poll!(&mut launched).is_pending() && futures::poll!(&mut decision).is_pending());
-    let beside = Operation::LoginFailed { username: "ana".parse().expect("a name"), unrecorded: 0, in_session: false };
+    let username = "ana".parse().expect("a name");
+    let failed = FailedLogin { username, unrecorded: 0, in_session: false, wrong_code: false };
+    let beside = Operation::LoginFailed(Box::new(failed));
     cold.commit(Change::by_server(beside)).await.expect("it needs no flow");
     assert!(futures::poll!(&mut launched).is_pending() && futures::poll!(&mut decision).is_pending());
     drop(turn);

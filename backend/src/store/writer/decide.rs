@@ -82,9 +82,7 @@ impl Group {
             Operation::ConfirmSession(confirmed) => self.confirm_session(by, confirmed, moment),
             Operation::EndSession { digest } => self.end_session(by, digest, moment),
             Operation::RevokeToken(id) => self.revoke_token(by, *id, moment),
-            Operation::LoginFailed { username, unrecorded, in_session } => {
-                Ok(self.login_failed(username, *unrecorded, *in_session, moment))
-            }
+            Operation::LoginFailed(failed) => Ok(self.login_failed(failed, moment)),
             Operation::ArchiveRuns(archive) => self.archive_runs(archive, moment),
             Operation::EraseUser(username) => self.erase_user(by, last_login, username, moment),
             Operation::EraseEntries(new) => self.erase_entries(new, moment),

@@ -135,7 +135,7 @@ impl<'a> Named<'a> {
             Operation::ChangeSecondFactor { username, .. } | Operation::EraseUser(username) => {
                 self.user(username, true);
             }
-            Operation::LoginFailed { username, .. } => self.user(username, false),
+            Operation::LoginFailed(failed) => self.user(&failed.username, false),
             Operation::ChangePassword(_)
             | Operation::ConfirmSession(_)
             | Operation::RetractFeedback(_)

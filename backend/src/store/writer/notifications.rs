@@ -27,10 +27,6 @@ impl Group {
         }
         notifications.slack_confirmed = self.is_slack_confirmed(by, &username, &notifications)?;
         if self.is_new_address(&username, &notifications) {
-            if by.is_some_and(|by| by.token) {
-                let why = "a token cannot send notifications to a new address; log in to do so";
-                return Err(CommitError::Forbidden(why.to_owned()));
-            }
             last_login.require_recent()?;
         }
         let changed = UserChanged { notifications: Some(notifications.clone()), ..UserChanged::of(username.clone()) };
@@ -40,7 +36,7 @@ impl Group {
     }
 
     /// Whether settings send messages to an address that did not get them before, or let a member of Slack decide. If the
-    /// settings so far cannot be read, every address is new.
+    /// settings so far cannot be read, an e-mail address is new.
     fn is_new_address(&self, username: &Username, chosen: &Notifications) -> bool {
         let known = self.notifications.get(username).map(|known| &known.chosen);
         let is_new = |address: fn(&Notifications) -> &Option<String>| {

@@ -69,6 +69,7 @@ impl Group {
             reason: Some(refused.trouble.as_str().to_owned()),
             unrecorded: None,
             in_session: false,
+            wrong_code: false,
         };
         if refused.is_recorded {
             self.emit(None, &EventData::LoginFailed(failed), moment);

@@ -173,7 +173,7 @@ pub(super) fn allow_again(
             | Operation::ChangeSecondFactor { .. }
             | Operation::LinkAccount { .. }
             | Operation::EndSession { .. }
-            | Operation::LoginFailed { .. }
+            | Operation::LoginFailed(_)
             | Operation::ArchiveRuns(_)
             | Operation::EraseEntries(_)
             | Operation::AcceptHead { .. },

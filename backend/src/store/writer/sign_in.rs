@@ -1,6 +1,7 @@
 //! Sessions, passwords and second factors: everything checked before the transaction is checked again in it.
 
 use shared::access::{Act, Principal};
+use shared::error::Mistake;
 use shared::id::Username;
 use shared::log::{EventData, LoggedIn, SecondFactorChange, SessionEnded, UserChanged};
 
@@ -12,6 +13,7 @@ use super::group::{Answer, EndedAccess, Group};
 use super::provider::account;
 use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
+use crate::engine::Refusal;
 
 impl Group {
     pub fn start_session(&mut self, new: NewSession, moment: Moment) -> Answer {
@@ -92,8 +94,12 @@ impl Group {
             return Err(CommitError::Conflict("the password was changed a moment ago".to_owned()));
         }
         record.password_hash = Some(change.to);
+        let has_factor = record.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
         self.out.users.insert(by.username.clone());
-        self.prove_session(change.keep, moment);
+        // Whoever has a second factor has not proved it here.
+        if !has_factor {
+            self.prove_session(change.keep, moment);
+        }
         let ended = if change.end_tokens { EndedAccess::AllBut } else { EndedAccess::AllButTokensAnd };
         self.end_access(&by.username, ended(change.keep));
         let changed =
@@ -113,7 +119,7 @@ impl Group {
         if record.password_hash.as_ref() != Some(&confirmed.password) {
             return Err(CommitError::Conflict("the password was changed a moment ago".to_owned()));
         }
-        let proven = use_up(record, confirmed.proof)?;
+        let proven = use_up(record, confirmed.proof).map_err(|_| wrong_code())?;
         if proven.is_some() {
             self.out.users.insert(by.username.clone());
         }
@@ -173,7 +179,7 @@ impl Group {
             }
             FactorChange::Remove(proof) => {
                 if !by_admin {
-                    use_up(record, proof)?;
+                    use_up(record, proof).map_err(|_| wrong_code())?;
                 }
                 if record.second_factor.take().is_none() {
                     return Ok(Committed::Done);
@@ -211,6 +217,12 @@ impl Group {
     fn active_mut(&mut self, name: &Username) -> Result<&mut UserRecord, CommitError> {
         self.users.get_mut(name).filter(|record| record.user.active).ok_or(CommitError::Unauthenticated)
     }
+}
+
+/// The refusal of a proof in a session, which stays valid.
+fn wrong_code() -> CommitError {
+    let why = "the code was used a moment ago; wait for the next one";
+    CommitError::Refused(Refusal::Invalid(vec![Mistake::new("/code", "invalid", why)]))
 }
 
 /// Uses up the proof of a second factor. Returns its kind, or `None` if the person has no second factor.

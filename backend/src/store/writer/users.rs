@@ -5,7 +5,9 @@ use shared::id::{TokenId, Username};
 use shared::log::{EventData, LoggedIn, LoginFailed, TokenCreated, TokenRevoked, UserChanged};
 
 use super::super::users::token;
-use super::super::{CommitError, Committed, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord};
+use super::super::{
+    CommitError, Committed, CredentialKind, FailedLogin, NewCredential, NewUserRecord, UserChange, UserRecord,
+};
 use super::group::{Answer, EndedAccess, Group};
 use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
@@ -217,11 +219,17 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    pub fn login_failed(&mut self, name: &Username, unrecorded: u64, in_session: bool, moment: Moment) -> Committed {
-        if self.users.contains_key(name) {
-            let unrecorded = Some(unrecorded).filter(|count| *count > 0);
-            let username = Some(name.clone());
-            let failed = LoginFailed { username, single_sign_on: None, reason: None, unrecorded, in_session };
+    pub fn login_failed(&mut self, failed: &FailedLogin, moment: Moment) -> Committed {
+        let &FailedLogin { ref username, unrecorded, in_session, wrong_code } = failed;
+        if self.users.contains_key(username) {
+            let failed = LoginFailed {
+                username: Some(username.clone()),
+                single_sign_on: None,
+                reason: None,
+                unrecorded: Some(unrecorded).filter(|count| *count > 0),
+                in_session,
+                wrong_code,
+            };
             self.emit(None, &EventData::LoginFailed(failed), moment);
         }
         Committed::Done

@@ -11,7 +11,7 @@ use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
 
-const WHY: &str = "This change needs a recent login, and you logged in some time ago.";
+const WHY: &str = "This change needs a recent login, and yours was some time ago.";
 
 /// The dialog that opens when the server refuses a request until the person has confirmed that it is they.
 #[component]
@@ -61,7 +61,7 @@ fn ConfirmForm(open: RwSignal<bool>, has_code: bool) -> impl IntoView {
             }
         }
     });
-    let other = elsewhere(problem, &["/password", "/code"]);
+    let other = elsewhere(problem, if has_code { &["/password", "/code"] } else { &["/password"] });
     view! {
         <form class="in" on:submit=move |event| { event.prevent_default(); confirm.dispatch_local(()); } novalidate>
             <p>{WHY}</p>
@@ -96,10 +96,10 @@ fn NoPassword(open: RwSignal<bool>) -> impl IntoView {
     let name = session.username().map(|name| name.to_string()).unwrap_or_default();
     view! {
         <div class="in">
-            <p>{WHY} " You have no password with which to confirm that it is you."</p>
+            <p>{WHY} " You have no password to confirm with."</p>
             <p>"Open a new login link, which this command prints on the server:"</p>
             <p><code>{format!("countersign user link {name}")}</code></p>
-            <p>"With a password, you will not need one again:"</p>
+            <p>"Or set a password, so that you need no link next time:"</p>
             <p><code>{format!("countersign user password {name} --password-stdin")}</code></p>
             <div class="actions"><button class="b" type="button" on:click=move |_| open.set(false)>"Close"</button></div>
         </div>

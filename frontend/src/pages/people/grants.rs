@@ -12,8 +12,8 @@ use crate::components::states::{Empty, Loaded};
 use crate::components::time::day;
 
 /// What a remembered approval is, and where one is made.
-const ABOUT: &str = "A remembered approval also approves later calls of a tool by the same agent, in one run or in all \
-    runs of one version of a flow. You make one in the review of such a call, with “Also approve later calls, whatever \
+const ABOUT: &str = "A remembered approval also approves later calls of a tool by the same agent or step, in one run or \
+    in all runs of one version of a flow. You make one in the review of such a call, with “Also approve later calls, whatever \
     their arguments”.";
 
 #[component]
