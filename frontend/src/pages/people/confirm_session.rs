@@ -100,7 +100,7 @@ fn NoPassword(open: RwSignal<bool>) -> impl IntoView {
             <p>"Open a new login link, which this command prints on the server:"</p>
             <p><code>{format!("countersign user link {name}")}</code></p>
             <p>"Or set a password, so that you need no link next time:"</p>
-            <p><code>{format!("countersign user password {name} --password-stdin")}</code></p>
+            <p><code>{format!("countersign user password {name} ")}<span class="nowrap">"--password-stdin"</span></code></p>
             <div class="actions"><button class="b" type="button" on:click=move |_| open.set(false)>"Close"</button></div>
         </div>
     }
