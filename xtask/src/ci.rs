@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use crate::process::{cargo, run as run_command, say};
-use crate::{build, setup, test, tidy};
+use crate::{setup, test, tidy};
 
 /// Runs everything that must pass before a change lands: the checks, and every test.
 pub fn run() -> Result<()> {
@@ -11,8 +11,12 @@ pub fn run() -> Result<()> {
     if !check_advisories()? {
         say("The advisory database cannot be fetched here: advisories were NOT checked");
     }
-    build::console_beside(build::RELEASE, build::Names::Plain, clippy)?;
-    test::run(false, &[])
+    test::set_up()?;
+    test::beside_console(|| {
+        clippy()?;
+        test::build()
+    })?;
+    test::run_built(false, &[])
 }
 
 /// Runs the checks that need no test: format, tidy, licences and bans, clippy.

@@ -16,16 +16,33 @@ const ROOM: u64 = 6 << 20;
 /// The environment variable that sets how many tests nextest runs at once.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
 
-/// Builds what the tests need, starts a PostgreSQL unless the environment names one, and runs the tests.
+/// Builds what the tests need, and runs them.
 pub fn run(full: bool, args: &[String]) -> Result<()> {
+    set_up()?;
+    beside_console(build)?;
+    run_built(full, args)
+}
+
+/// Installs what the tests need.
+pub fn set_up() -> Result<()> {
     setup::subcommand("cargo-nextest", "cargo-nextest")?;
-    setup::browser()?;
-    // The bundle of a release, except that its names have no hashes.
-    build::console_beside(build::RELEASE, build::Names::Plain, || {
-        say("Building the server and the tests");
-        // Built together, server and tests have the same features, so that nothing is compiled twice.
-        run_command(cargo().args(["build", "--workspace", "--bin", "countersign", "--tests"]))
-    })?;
+    setup::browser()
+}
+
+/// Builds the console that the tests open, in parallel with `work`: the bundle of a release, except that its names have
+/// no hashes.
+pub fn beside_console(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    build::console_beside(build::RELEASE, build::Names::Plain, work)
+}
+
+/// Builds the server and the tests. Together, they have the same features, so that nothing is compiled twice.
+pub fn build() -> Result<()> {
+    say("Building the server and the tests");
+    run_command(cargo().args(["build", "--workspace", "--bin", "countersign", "--tests"]))
+}
+
+/// Starts a PostgreSQL unless the environment names one, and runs the tests, which are built.
+pub fn run_built(full: bool, args: &[String]) -> Result<()> {
     let scratch = scratch();
     let cluster = if std::env::var_os("COUNTERSIGN_TEST_POSTGRES").is_none() {
         say("Starting a PostgreSQL for the tests");
