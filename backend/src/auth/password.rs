@@ -68,7 +68,7 @@ impl Passwords {
         self.in_turn(Some(origin), work).await
     }
 
-    /// Returns the PHC string of a person's new password, if they know the current one. `may` is called before anything
+    /// Returns the PHC string of a person's new password; `None` if they do not know the current one. `may` is called before anything
     /// is hashed; a weak password is refused before that.
     pub(super) async fn replace(
         &self,
@@ -77,15 +77,15 @@ impl Passwords {
         phc: String,
         known: Vec<String>,
         may: impl FnOnce() -> Result<(), Error> + Send + 'static,
-    ) -> Result<String, Error> {
+    ) -> Result<Option<String>, Error> {
         let salt = self.clock.random();
         let work = move || {
             check(&new, &known, "/new")?;
             may()?;
             if !matches(&current, &phc) {
-                return Err(Error::Invalid(vec![Mistake::new("/current", "invalid", "this is not your password")]));
+                return Ok(None);
             }
-            hash(new.as_bytes(), &salt)
+            hash(new.as_bytes(), &salt).map(Some)
         };
         self.in_turn(Some(origin), work).await
     }

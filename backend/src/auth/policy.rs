@@ -43,8 +43,7 @@ impl Default for LoginPolicy {
 impl LoginPolicy {
     /// Whether this person must set up a second factor before anything else.
     pub fn lacks_factor(&self, person: &UserRecord) -> bool {
-        let has_factor = person.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
-        !has_factor && self.second_factor.includes(person)
+        person.confirmed_factor().is_none() && self.second_factor.includes(person)
     }
 
     /// Returns when the tokens of this person lapse unless they sign in with the identity provider before that. `None`

@@ -24,7 +24,7 @@ impl Authenticator {
         code: Option<&str>,
         in_session: bool,
     ) -> Result<Option<Proof>, Error> {
-        let Some(factor) = person.second_factor.as_ref().filter(|factor| factor.confirmed) else { return Ok(None) };
+        let Some(factor) = person.confirmed_factor() else { return Ok(None) };
         let code = code.map(str::trim).filter(|code| !code.is_empty()).ok_or(Error::SecondFactorRequired)?;
         let recovery = hex::encode(digest(&plain(code)));
         if factor.recovery.contains(&recovery) {
@@ -58,7 +58,7 @@ impl Authenticator {
     /// Returns the state of the caller's second factor.
     pub async fn second_factor(&self, identity: &Identity) -> Result<SecondFactorState, Error> {
         let person = self.person(identity).await?;
-        let on = person.second_factor.as_ref().filter(|factor| factor.confirmed);
+        let on = person.confirmed_factor();
         Ok(SecondFactorState {
             enabled: on.is_some(),
             required: self.policy.second_factor.includes(&person),

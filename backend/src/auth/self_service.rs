@@ -1,7 +1,7 @@
 //! Changes that people make to their own account: their password and their sessions.
 
 use shared::api::{NewPassword, SessionConfirmation, SessionInfo};
-use shared::error::{Code, Mistake, Problem};
+use shared::error::{Code, Problem};
 use shared::id::SessionId;
 
 use super::hashing_queue::Origin;
@@ -25,12 +25,8 @@ impl Authenticator {
         let may = self.counted(identity)?;
         let origin = Origin::Person(person.user.username.to_string());
         let end_tokens = password.end_tokens;
-        let to = self.passwords().replace(origin, password, from.clone(), known_of(&person.user), may).await;
-        let to = to.inspect_err(|error| {
-            if matches!(error, Error::Invalid(mistakes) if mistakes.iter().any(|one| one.path == "/current")) {
-                self.record_failure(&person.user.username, FailedFactor::Password, true);
-            }
-        })?;
+        let to = self.passwords().replace(origin, password, from.clone(), known_of(&person.user), may).await?;
+        let to = to.ok_or_else(|| self.wrong_password(&person, "/current"))?;
         let change = Box::new(PasswordChange { from, to, keep: identity.credential, end_tokens });
         self.commit(identity, Operation::ChangePassword(change)).await?;
         self.invalidate();
@@ -59,14 +55,18 @@ impl Authenticator {
         password: Option<String>,
     ) -> Result<(), Error> {
         let Some(phc) = person.password_hash.clone() else { return Ok(()) };
-        let wrong = |why| Error::Invalid(vec![Mistake::new("/password", "invalid", why)]);
-        let password = password.ok_or_else(|| wrong("your password is required"))?;
+        let password = password.ok_or_else(|| Problem::invalid("/password", "your password is required"))?;
         let origin = Origin::Person(person.user.username.to_string());
         if self.passwords().verify(origin, password, Some(phc), self.counted(identity)?).await? {
             return Ok(());
         }
+        Err(self.wrong_password(person, "/password"))
+    }
+
+    /// Records that a password was wrong in a session, and returns the error for its place in the body.
+    fn wrong_password(&self, person: &UserRecord, path: &str) -> Error {
         self.record_failure(&person.user.username, FailedFactor::Password, true);
-        Err(wrong("this is not your password"))
+        Problem::invalid(path, "this is not your password").into()
     }
 
     /// Returns a function that counts an attempt at the caller's own password, and refuses it beyond the limit. Fails at

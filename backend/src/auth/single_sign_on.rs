@@ -71,8 +71,7 @@ impl Authenticator {
         let logins = [AttemptKey::Login(username.to_string(), LoginWay::Provider)];
         self.limit.check(&logins, self.clock.uptime()).map_err(|_| Trouble::Busy)?;
         let now = self.clock.now();
-        let asks_code =
-            found.is_some_and(|person| person.second_factor.as_ref().is_some_and(|factor| factor.confirmed));
+        let asks_code = found.is_some_and(|person| person.confirmed_factor().is_some());
         let (secret, session) = if asks_code {
             let secret = Secret::new(CredentialKind::Link, &*self.clock);
             let link = credential(CredentialKind::Link, username.clone(), secret.digest(), now, LINK_LIFE);

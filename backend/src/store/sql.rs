@@ -73,9 +73,8 @@ impl Sql {
         self
     }
 
-    /// Adds `IN ($1, $2, …)` with these arguments, one of which every row must have. If there are none, no row can,
-    /// so nothing is found, even after `NOT`.
-    /// There may be any number of them: very many are bound as one argument.
+    /// Adds `IN ($1, $2, …)` with these arguments, one of which every row must have. If there are none, nothing is
+    /// found, even after `NOT`. There may be any number of them: very many are bound as one argument.
     pub fn among<A: Into<Arg>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         let args: Vec<Arg> = args.into_iter().map(Into::into).collect();
         self.is_void |= args.is_empty();

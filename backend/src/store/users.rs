@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::batch::Table;
 use super::db::{Arg, Conn, Row, Sql};
-use super::{Credential, CredentialKind, CredentialUse, Error, ProviderAccount, Store, UserRecord};
+use super::{Credential, CredentialKind, CredentialUse, Error, ProviderAccount, SecondFactor, Store, UserRecord};
 
 pub(super) const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
                     u.deputyships, u.second_factor, u.provider_account, u.signed_in_at";
@@ -32,6 +32,11 @@ pub struct Standing {
 }
 
 impl UserRecord {
+    /// Returns the second factor that every login needs; `None` if there is none, or it is not confirmed yet.
+    pub fn confirmed_factor(&self) -> Option<&SecondFactor> {
+        self.second_factor.as_ref().filter(|factor| factor.confirmed)
+    }
+
     /// Returns the person with their current rights: all their roles, or with a token, those of the token's roles that
     /// they still have.
     pub fn principal(&self, credential: Option<&Credential>) -> Principal {

@@ -43,9 +43,8 @@ impl Group {
             return Ok(LastLogin::Recent);
         }
         let person = self.active(&actor.principal.username)?;
-        let has_factor = person.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
         let confirm_with = match (&person.password_hash, &person.account) {
-            (Some(_), _) if has_factor => ConfirmWith::PasswordAndCode,
+            (Some(_), _) if person.confirmed_factor().is_some() => ConfirmWith::PasswordAndCode,
             (Some(_), _) => ConfirmWith::Password,
             (None, Some(_)) => ConfirmWith::SingleSignOn,
             (None, None) => ConfirmWith::Link,

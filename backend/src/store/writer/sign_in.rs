@@ -94,7 +94,7 @@ impl Group {
             return Err(CommitError::Conflict("the password was changed a moment ago".to_owned()));
         }
         record.password_hash = Some(change.to);
-        let has_factor = record.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
+        let has_factor = record.confirmed_factor().is_some();
         self.out.users.insert(by.username.clone());
         // Whoever has a second factor has not proved it here.
         if !has_factor {
@@ -155,7 +155,7 @@ impl Group {
             return Err(CommitError::Forbidden("only the person can set up their second factor".to_owned()));
         }
         let record = self.users.get_mut(name).ok_or(CommitError::NotFound)?;
-        let is_on = record.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
+        let is_on = record.confirmed_factor().is_some();
         let conflict = |why: &str| Err(CommitError::Conflict(why.to_owned()));
         let became = match change {
             FactorChange::Begin(_) | FactorChange::Confirm { .. } if is_on => {
