@@ -1,5 +1,6 @@
-//! How long a reviewer waits for the first rows of the inbox: the real console in Chromium, on a line of 10 Mbit/s and
-//! a processor that is four times slower, with a cold and a warm browser cache.
+//! How long a reviewer waits for the first rows of the inbox, and until the program has taken them over: the real
+//! console in Chromium, on a line of 10 Mbit/s and a processor that is four times slower, with a cold and a warm browser
+//! cache.
 
 use anyhow::Result;
 use serde_json::json;
@@ -17,15 +18,19 @@ const LINE: u32 = 10_000_000 / 8;
 const LATENCY: u32 = 20;
 /// The factor by which the emulated processor is slower than this machine.
 const SLOWDOWN: u32 = 4;
-/// A script that stores in `window.firstRow` when the first row was painted, in milliseconds since the navigation
-/// began.
+/// A script that stores in `window.firstRow` when the first row was painted, and in `window.programRow` when the first
+/// one of the program was, both in milliseconds since the navigation began.
 const WATCH: &str = "
-    const painted = () => requestAnimationFrame(() => setTimeout(() => { window.firstRow ??= performance.now(); }));
-    const look = () => document.querySelector(\"a.row[href^='/reviews/']\") && (watch.disconnect(), painted());
-    const watch = new MutationObserver(look);
-    watch.observe(document, { childList: true, subtree: true });";
+    const first = (name, css) => {
+        const painted = () => requestAnimationFrame(() => setTimeout(() => { window[name] ??= performance.now(); }));
+        const look = () => document.querySelector(css) && (watch.disconnect(), painted());
+        const watch = new MutationObserver(look);
+        watch.observe(document, { childList: true, subtree: true });
+    };
+    first('firstRow', \"a.row[href^='/reviews/']\");
+    first('programRow', \"a.row[id][href^='/reviews/']\");";
 
-/// Measures the medians with a cold and a warm cache, in milliseconds.
+/// Measures the medians with a cold and a warm cache.
 pub async fn painted(options: &Options) -> Result<Vec<Row>> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
@@ -58,17 +63,23 @@ async fn measured(options: &Options, browser: &Browser, server: &Server) -> Resu
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
         cdp.send_raw("Network.clearBrowserCache", json!({})).await?;
-        cold.push(first_row(browser, &inbox).await?);
-        warm.push(first_row(browser, &inbox).await?);
+        cold.push(first_rows(browser, &inbox).await?);
+        warm.push(first_rows(browser, &inbox).await?);
     }
-    let (cold, warm) = (median(cold), median(warm));
-    Ok(vec![below("bundle_first_rows_cold", cold, "ms", 1000.0), below("bundle_first_rows_warm", warm, "ms", 300.0)])
+    let mut rows = Vec::new();
+    for (cache, loads, first, program) in [("cold", cold, 1000.0, 2000.0), ("warm", warm, 300.0, 1500.0)] {
+        let (shown, taken_over): (Vec<f64>, Vec<f64>) = loads.into_iter().unzip();
+        rows.push(below(&format!("bundle_first_rows_{cache}"), median(shown), "ms", first));
+        rows.push(below(&format!("bundle_program_rows_{cache}"), median(taken_over), "ms", program));
+    }
+    Ok(rows)
 }
 
-/// Opens the inbox in an empty tab, and returns when its first row was painted, in milliseconds.
-async fn first_row(browser: &Browser, inbox: &str) -> Result<f64> {
+/// Opens the inbox in an empty tab, and returns when its first row was painted, and when the first row of the program
+/// was, in milliseconds.
+async fn first_rows(browser: &Browser, inbox: &str) -> Result<(f64, f64)> {
     browser.driver.goto("about:blank").await?;
     browser.driver.goto(inbox).await?;
-    wait(browser, "window.firstRow").await?;
-    Ok(browser.driver.execute("return window.firstRow", Vec::new()).await?.convert()?)
+    wait(browser, "window.programRow").await?;
+    Ok(browser.driver.execute("return [window.firstRow, window.programRow]", Vec::new()).await?.convert()?)
 }

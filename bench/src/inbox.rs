@@ -51,7 +51,8 @@ const PROBE: &str = "
     };
     const painted = then => requestAnimationFrame(() => setTimeout(then));
     const look = () => {
-        if (document.querySelector('.rows .row')) painted(() => { probe.rows = performance.now() });
+        // The rows of the program, which alone have ids: those of the page before are there earlier.
+        if (document.querySelector('.rows .row[id]')) painted(() => { probe.rows = performance.now() });
         else requestAnimationFrame(look);
     };
     requestAnimationFrame(look);
@@ -137,7 +138,7 @@ impl Page<'_> {
         self.browser.driver.goto(format!("http://{}/inbox", self.server.address)).await?;
         wait(self.browser, "probe.rows && probe.open").await?;
         // The first responses have arrived and been drawn, counts included.
-        wait(self.browser, "document.querySelector('.chip .count')").await?;
+        wait(self.browser, "document.querySelector('.chip .count')?.innerText.trim()").await?;
         Ok((self.number("probe.rows - probe.open").await?).max(0.0))
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tests::locator::locate;
 use tests::pages::{button, button_starting, wait_for_text};
-use tests::reviewing::{Desk, NOTE};
+use tests::reviewing::{self, Desk, NOTE};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -34,13 +34,15 @@ async fn nothing_is_said_of_a_filter_before_it_is_answered() -> BrowserResult<()
     becomes(driver, "return document.querySelectorAll('.rows .row').length", json!(1)).await;
 
     // Counts of the filter before do not stand in for those that could not be loaded.
-    becomes(driver, "return document.querySelectorAll('.chip .count').length", json!(4)).await;
+    let counted =
+        "return [...document.querySelectorAll('.chip .count')].filter((count) => count.innerText.trim()).length";
+    becomes(driver, counted, json!(4)).await;
     browser.hold(Some("GET /api/v1/reviews/facets")).await?;
     button_starting(driver, "Critical").click().await?;
     wait_for_text(driver, "No matches").await;
     assert!(!value(driver, "return document.querySelector('h1').innerText").await.to_string().contains(" of "));
     browser.release(false).await?;
-    becomes(driver, "return document.querySelectorAll('.chip .count').length", json!(0)).await;
+    becomes(driver, counted, json!(0)).await;
     browser.quit().await;
     Ok(())
 }
@@ -63,6 +65,56 @@ async fn figures_of_the_range_before_are_marked_and_can_be_refreshed() -> Browse
         }
         becomes(driver, busy, json!("false")).await;
     }
+    browser.quit().await;
+    Ok(())
+}
+
+/// A flow whose reviews have the topic of the run as their title.
+const TOPIC: &str = "
+id: topic
+title: A topic
+input: { type: object, properties: { topic: { type: string } } }
+nodes: { ask: { human: { prompt: '{{ input.topic }}', severity: critical, options: [{ id: done, label: Done }] } } }
+";
+
+/// Agents write titles, so the page shows them as text that hides nothing, as the program does.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_rows_can_be_read_and_opened_before_the_program_is_there() -> BrowserResult<()> {
+    let server = reviewing::server(&[TOPIC]).await;
+    for topic in ["The first", "<b>Bold</b> \u{202e}and reversed", "The last"] {
+        reviewing::launch(&server, "topic", json!({ "topic": topic })).await;
+    }
+    let browser = reviewing::open(&server, "admin", "/inbox").await?;
+    let driver = &browser.driver;
+    let rows = "return [...document.querySelectorAll('a.row')].map((row) => {
+        const { x, y, width, height } = row.getBoundingClientRect();
+        const text = (css) => row.querySelector(css).innerText;
+        const colour = getComputedStyle(row.querySelector('i')).backgroundColor;
+        const title = row.querySelector('b').getBoundingClientRect().y;
+        return [row.pathname, text('b'), text('.cut'), text('.m').split(' ')[0], colour, title, x, y, width, height];
+    })";
+    for width in [1440, 1024, 390] {
+        driver.set_window_rect(0, 0, width, 900).await?;
+        browser.hold(Some("GET /program/frontend_bg.wasm")).await?;
+        driver.refresh().await?;
+        becomes(driver, "return document.querySelectorAll('#boot a.row').length", json!(3)).await;
+        let mut early = value(driver, rows).await;
+        assert_eq!(early[1][1], "<b>Bold</b> \u{fffd}and reversed");
+        browser.release(true).await?;
+        becomes(driver, "return document.querySelectorAll('a.row[id]').length", json!(3)).await;
+        assert_eq!(value(driver, "return document.getElementById('boot')").await, Value::Null);
+        let program = value(driver, rows).await;
+        // The program says which character is hidden.
+        early[1][1] = program[1][1].clone();
+        assert_eq!(early, program, "they stay where they are");
+    }
+    driver.refresh().await?;
+    locate(driver, By::Css("#boot a.row")).click().await?;
+    browser.release(true).await?;
+    eventually("the review is open", async || {
+        driver.find(By::Css("article.read .head h1")).await.ok()?.text().await.ok()?.contains("The first").then_some(())
+    })
+    .await;
     browser.quit().await;
     Ok(())
 }

@@ -19,6 +19,10 @@ use crate::state::words;
 /// The delay between the last key press and the search, in milliseconds.
 const TYPING: u32 = 250;
 
+/// The count of a chip until it is known: a space as wide as a digit, so that the chips take as many lines before, and
+/// the list below them stays where it is.
+const UNKNOWN: &str = "\u{2007}";
+
 /// The most frequent choices: query parameter, value, and label of the chip.
 const CHIPS: [(&str, &str, &str); 4] = [
     ("assigned", "me", "Mine"),
@@ -127,8 +131,8 @@ pub fn InboxFilters(
                 aria-pressed=move || on.get().to_string()
                 on:click=move |_| choose(name, (!on.get_untracked()).then_some(value))
             >
-                {label}
-                {move || count.get().map(|count| view! { " "<span class="count">{count}</span> })}
+                {label}" "
+                <span class="count">{move || count.get().unwrap_or_else(|| UNKNOWN.to_owned())}</span>
             </button>
         }
     });
