@@ -82,6 +82,9 @@ impl Browser {
             "--disable-background-networking",
             "--disable-component-update",
             "--disable-sync",
+            // Chromium prepares the popup of its address bar in a page of its own, which takes as much time to load as
+            // the console does.
+            "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",
             &format!("--window-size={width},{height}"),
             &format!("--user-data-dir={}", profile.path().display()),
         ] {
