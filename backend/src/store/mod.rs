@@ -28,7 +28,6 @@ mod flows;
 mod follow;
 mod grants;
 mod interrupt;
-mod json_length;
 mod lag;
 mod leases;
 mod log;

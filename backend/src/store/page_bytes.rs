@@ -4,7 +4,6 @@
 use serde::Serialize;
 
 use super::Error;
-use super::json_length::json_length;
 
 /// The largest size of the rows of a page, encoded as JSON, in bytes. A page of only one row may be larger.
 pub(super) const MAX_PAGE_BYTES: usize = 4 << 20;
@@ -52,7 +51,7 @@ impl PageBytes {
     /// Whether the page takes this row, too. The page ends before the first row that it does not take.
     pub fn takes(&mut self, row: &impl Serialize) -> Result<bool, Error> {
         let is_first = self.bytes == 0;
-        self.bytes += json_length(row)?;
+        self.bytes += serde_json::to_vec(row).map_err(|error| Error::Stored(error.to_string()))?.len();
         Ok(self.bytes <= self.max || (self.is_page && is_first))
     }
 }
