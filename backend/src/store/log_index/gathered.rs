@@ -9,7 +9,7 @@ use shared::log::Event;
 use super::super::cursor::LogPlace;
 use super::super::recent_rows::RecentRows;
 use super::BLOCK;
-use super::terms::{KnownTerms, Terms};
+use super::terms::Terms;
 
 /// A block to store, with its terms.
 pub(super) struct NewBlock {
@@ -37,14 +37,12 @@ pub(super) struct Gathered {
     latest: i64,
     behind: i64,
     blocks: Vec<NewBlock>,
-    known: KnownTerms,
 }
 
 impl Gathered {
     /// Begins with the first row that is not indexed. `latest` and `behind` are those of the last block before it.
     pub fn starting_at(first: i64, (latest, behind): (i64, i64), erasures: u64) -> Self {
-        let (runs, known) = (BTreeSet::new(), KnownTerms::default());
-        Self { erasures, runs, first, next: first, latest, behind, blocks: Vec::new(), known }
+        Self { erasures, runs: BTreeSet::new(), first, next: first, latest, behind, blocks: Vec::new() }
     }
 
     /// The first row that is not gathered.
@@ -73,7 +71,7 @@ impl Gathered {
         let Some(block) = self.blocks.last_mut() else { return };
         let place = u32::try_from(seq.rem_euclid(BLOCK)).unwrap_or(0);
         for event in events {
-            block.terms.add(place, event, &mut self.known);
+            block.terms.add(place, event);
             // An entry may be earlier than its row.
             self.behind = self.behind.max(block.latest_before.saturating_sub(event.at.0));
             self.latest = self.latest.max(event.at.0);
@@ -96,7 +94,6 @@ impl Gathered {
         let rest = self.blocks.split_off(self.blocks.partition_point(|block| block.number < number));
         self.first = number * BLOCK;
         self.runs.clear();
-        self.known = KnownTerms::default();
         (std::mem::replace(&mut self.blocks, rest), self.first)
     }
 }

@@ -9,7 +9,7 @@ use super::super::db::{Arg, Conn, Row, Sql};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
 use super::BLOCK;
-use super::terms::{KnownTerms, Terms, as_text};
+use super::terms::{Terms, as_text};
 
 /// The number of pages of the full-text index that one statement merges.
 const PAGES: i64 = 500;
@@ -21,7 +21,7 @@ impl Conn {
         let next = self.indexed_to().await?;
         let blocks: BTreeSet<i64> =
             changed.keys().filter(|row| **row < next).map(|row| row.div_euclid(BLOCK)).collect();
-        let (mut statements, mut known) = (Vec::new(), KnownTerms::default());
+        let mut statements = Vec::new();
         for block in blocks {
             let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE seq >= ").bind(block * BLOCK);
             let rows = self.fetch(sql.push(" AND seq < ").bind((block + 1) * BLOCK).push(" ORDER BY seq")).await?;
@@ -30,7 +30,7 @@ impl Conn {
                 let row = u32::try_from(place.seq.rem_euclid(BLOCK)).unwrap_or(0);
                 let events = changed.get(&place.seq).unwrap_or(&events);
                 for event in events {
-                    terms.add(row, event, &mut known);
+                    terms.add(row, event);
                 }
             }
             let words = as_text(&terms.tokens(), self.kind());

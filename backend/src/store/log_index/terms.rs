@@ -1,10 +1,10 @@
 //! The terms of a block: the values by which entries are filtered, and their words.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 use shared::id::Username;
-use shared::log::{EntryKind, Event, ReviewAct};
+use shared::log::{Event, ReviewAct};
 
 use super::super::db::DatabaseKind;
 use super::super::words::{WordSet, each_word_of};
@@ -64,25 +64,6 @@ pub(super) fn stem(word: &str) -> &str {
     word.char_indices().nth(MAX_STEM).map_or(word, |(end, _)| &word[..end])
 }
 
-/// The terms of entries that were met already, by kind, actor and act: most entries of a step have the same few.
-#[derive(Debug, Default)]
-pub(super) struct KnownTerms(HashMap<TermKey, Vec<Term>>);
-
-/// The kind, actor and act of entries.
-type TermKey = (EntryKind, Option<Username>, Option<&'static str>);
-
-impl KnownTerms {
-    /// The terms of an entry with this act.
-    fn of(&mut self, event: &Event, act: Option<ReviewAct>) -> &[Term] {
-        self.0.entry((event.kind, event.actor.clone(), act.map(ReviewAct::as_str))).or_insert_with(|| {
-            let kinds = [Some(event.kind.as_str()), None];
-            let actors = [event.actor.as_deref(), None];
-            let pairs = kinds.into_iter().flat_map(|kind| actors.map(|actor| (kind, actor)));
-            pairs.filter_map(|(kind, actor)| Term::of(kind, actor, act)).collect()
-        })
-    }
-}
-
 /// The terms and words of a block.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
@@ -93,17 +74,18 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Adds an entry of a row; `row` is the row's place in the block.
-    pub fn add(&mut self, row: u32, event: &Event, known: &mut KnownTerms) {
+    pub fn add(&mut self, row: u32, event: &Event) {
         let acts = event.possible_acts();
         let acts = ReviewAct::ALL.iter().copied().filter(|act| acts.has(*act)).map(Some);
+        let mut add = |term| *self.masks.entry(term).or_default() |= 1 << row;
         for act in acts.chain([None]) {
-            for term in known.of(event, act) {
-                *self.masks.entry(*term).or_default() |= 1 << row;
+            for kind in [Some(event.kind.as_str()), None] {
+                for actor in [event.actor.as_deref(), None] {
+                    Term::of(kind, actor, act).into_iter().for_each(&mut add);
+                }
             }
         }
-        for name in event.deciders() {
-            *self.masks.entry(Term::decided_by(&name)).or_default() |= 1 << row;
-        }
+        event.deciders().iter().map(Term::decided_by).for_each(add);
         each_word_of(event, &mut |word| {
             let stem = stem(word);
             if self.bytes <= MAX_WORDS && self.words.add(stem) {
