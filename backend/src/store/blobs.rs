@@ -57,28 +57,21 @@ pub(super) type NewBlobs = BTreeMap<BlobKey, String>;
 /// Encodes a value of a run, and moves large values to `blobs`. Returns [`Error::TooDeep`] if the value could not be
 /// read back.
 pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -> Result<String, Error> {
-    encode_owned(run, value, 1, || Owner::of(value), blobs)
+    encode_owned(run, value, || Owner::of(value), blobs)
 }
 
-/// Like [`encode`], for a value that is JSON already or contains such, or has several outer levels. `outer` is how many
-/// levels have no container of users inside the value itself, which counts as the first: if nothing deeper is large,
-/// nobody has to ask `owner` whose the parts are.
+/// Like [`encode`], for a value that is JSON already or contains such. If nothing in it is large, nobody has to ask
+/// `owner` whose the parts are.
 pub(super) fn encode_owned<T: Serialize>(
     run: Uuid,
     value: &T,
-    outer: usize,
     owner: impl FnOnce() -> Owner,
     blobs: &mut NewBlobs,
 ) -> Result<String, Error> {
     let text = json(value)?;
-    let shape = Shape::checked(&text, outer)?;
+    let shape = Shape::checked(&text)?;
     // Most rows have nothing to move, and need no look at each value.
-    let small = text.len() <= MAX_CONTAINER || shape.longest_container <= MAX_CONTAINER;
-    if small && shape.longest_string <= MAX_STRING && !is_marked(&text) {
-        debug_assert!(
-            text.len() <= MAX_CONTAINER || without_large(run, value, &owner(), &mut NewBlobs::new())? == text,
-            "a container of users is among the outer levels"
-        );
+    if text.len() <= MAX_CONTAINER && shape.longest_string <= MAX_STRING && !is_marked(&text) {
         return Ok(text);
     }
     without_large(run, value, &owner(), blobs)
@@ -96,7 +89,7 @@ pub(super) fn encode_whole<T: Serialize>(value: &T) -> Result<String, Error> {
     let text = json(value)?;
     // Each level takes at least two bytes.
     if text.len() > 2 * MAX_STORED_DEPTH {
-        Shape::checked(&text, 0)?;
+        Shape::checked(&text)?;
     }
     Ok(text)
 }
@@ -221,7 +214,8 @@ mod tests {
 
     fn roundtrip(value: &Value, owner: &Owner) -> (Value, usize) {
         let mut new = NewBlobs::new();
-        let (stored, _) = shrink(RUN, value.clone(), owner, true, &mut new);
+        let stored = encode_owned(RUN, value, || owner.clone(), &mut new).expect("encodes");
+        let stored = serde_json::from_str(&stored).expect("it is JSON");
         let count = new.len();
         let blobs = Blobs(
             new.into_iter().map(|(key, body)| (key, serde_json::from_str(&body).expect("a blob is JSON"))).collect(),
@@ -229,12 +223,21 @@ mod tests {
         (restore(RUN, stored, &blobs).expect("every blob is there"), count)
     }
 
-    fn nested(text: BoxedStrategy<Value>, key: BoxedStrategy<String>) -> impl Strategy<Value = Value> {
+    fn json_value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::Bool),
             any::<i64>().prop_map(|n| json!(n)),
-            text
+            "[a-z$\"\\\\é]{0,8}".prop_map(Value::String),
+            (900_usize..1300).prop_map(|length| Value::String("é\"".repeat(length / 3))),
+            (0_usize..600).prop_map(|count| json!(vec![7; count])),
+        ];
+        let key = prop_oneof![
+            4 => "[a-z]{1,5}".boxed(),
+            1 => Just(REFERENCE.to_owned()).boxed(),
+            1 => Just(LITERAL.to_owned()).boxed(),
+            1 => Just("keys".to_owned()).boxed(),
+            1 => Just("$literal$blob".to_owned()).boxed(),
         ];
         leaf.prop_recursive(5, 64, 6, move |inner| {
             prop_oneof![
@@ -245,28 +248,20 @@ mod tests {
         })
     }
 
-    fn json_value() -> impl Strategy<Value = Value> {
-        let text = prop_oneof![
-            "[a-z$\"\\\\é]{0,8}".prop_map(Value::String),
-            (900_usize..1300).prop_map(|length| Value::String("é\"".repeat(length / 3))),
-        ];
-        let key = prop_oneof![
-            4 => "[a-z]{1,5}".boxed(),
-            1 => Just(REFERENCE.to_owned()).boxed(),
-            1 => Just(LITERAL.to_owned()).boxed(),
-            1 => Just("keys".to_owned()).boxed(),
-            1 => Just("$literal$blob".to_owned()).boxed(),
-        ];
-        nested(text.boxed(), key.boxed())
-    }
-
-    /// Values without a large string, whose containers may be large.
-    fn many_values() -> impl Strategy<Value = Value> {
-        let text = prop_oneof![
-            (0_usize..500).prop_map(|length| Value::String("a\"".repeat(length / 2))),
-            (0_usize..600).prop_map(|count| json!(vec![7; count])),
-        ];
-        nested(text.boxed(), prop_oneof!["[a-z]{1,5}", Just("keys".to_owned())].boxed())
+    /// The measures of a value, found by looking at each part.
+    fn measured(value: &Value) -> Shape {
+        let parts: Vec<&Value> = match value {
+            Value::Array(items) => items.iter().collect(),
+            Value::Object(members) => members.values().collect(),
+            Value::String(_) => return Shape { longest_string: value.to_string().len(), depth: 0 },
+            _ => return Shape::default(),
+        };
+        let keys = value.as_object().into_iter().flat_map(Map::keys).map(|key| json!(key).to_string().len());
+        let parts: Vec<Shape> = parts.into_iter().map(measured).collect();
+        Shape {
+            longest_string: parts.iter().map(|part| part.longest_string).chain(keys).max().unwrap_or(0),
+            depth: 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0),
+        }
     }
 
     proptest! {
@@ -279,21 +274,8 @@ mod tests {
         }
 
         #[test]
-        fn whether_a_value_is_large_is_found_without_parsing_it(value in prop_oneof![json_value(), many_values()]) {
-            let text = value.to_string();
-            let is_short = text.len() <= MAX_CONTAINER && Shape::of(&text, 1).longest_string <= MAX_STRING;
-            let deeper = Owner::members([("keys".to_owned(), of_keys())]);
-            for (outer, owner) in [(4, Owner::Engine), (1, Owner::Users), (1, of_keys()), (2, deeper)] {
-                let (mut new, mut expected) = (NewBlobs::new(), NewBlobs::new());
-                let stored = encode_owned(RUN, &value, outer, || owner.clone(), &mut new).expect("encodes");
-                if is_short && !is_marked(&text) {
-                    prop_assert_eq!(&stored, &text);
-                } else {
-                    let plain = without_large(RUN, &value, &owner, &mut expected).expect("encodes");
-                    prop_assert_eq!(stored, plain);
-                }
-                prop_assert_eq!(new, expected);
-            }
+        fn encoded_json_is_measured_without_parsing_it(value in json_value()) {
+            prop_assert_eq!(Shape::of(&value.to_string()), measured(&value));
         }
     }
 
@@ -333,7 +315,7 @@ mod tests {
         let draft = "x".repeat(5000);
         let mut new = NewBlobs::new();
         encode(RUN, &json!({"keys": {"draft": draft}}), &mut new).expect("encodes");
-        encode_owned(RUN, &json!({"items": [{"value": draft}]}), 1, || Owner::Users, &mut new).expect("encodes");
+        encode_owned(RUN, &json!({"items": [{"value": draft}]}), || Owner::Users, &mut new).expect("encodes");
         assert_eq!(new.len(), 1);
     }
 

@@ -22,9 +22,6 @@ use super::unreadable::{self, reason};
 use crate::clock::Moment;
 use crate::engine::{Granted, Input, Launch};
 
-/// The levels of a body that have no container of users: the body, its lists, an event or input, and its data.
-pub(super) const OUTER_LEVELS: usize = 4;
-
 /// The body of a row to write.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct NewBody<'a> {

@@ -24,9 +24,6 @@ pub(super) const AUDIENCE: Table = Table { name: "review_audience", key: "subjec
 /// The table of reviews that ended without a decision.
 pub(super) const UNDECIDED: Table = Table { name: "undecided_reviews", key: "status, created_at, id", others: "" };
 
-/// The levels of a review that have no container of users: the review, and its lists and objects.
-const OUTER_LEVELS: usize = 2;
-
 /// The row of a review. `shown` is the review as JSON, if it is known already.
 pub(super) fn review_row(
     run: RunId,
@@ -37,9 +34,9 @@ pub(super) fn review_row(
     let body = match shown {
         Some(shown) => {
             debug_assert_eq!(serde_json::to_value(shown).ok(), compact(review).ok().map(Value::Object));
-            encode_owned(run.0, &shown, OUTER_LEVELS, || Owner::of(review), blobs)?
+            encode_owned(run.0, &shown, || Owner::of(review), blobs)?
         }
-        None => encode_owned(run.0, &compact(review)?, OUTER_LEVELS, || Owner::of(review), blobs)?,
+        None => encode_owned(run.0, &compact(review)?, || Owner::of(review), blobs)?,
     };
     let mut row = vec![
         review.id.0.into(),

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::super::blobs::{Blobs, NewBlobs, Owner, Reader, digest, encode, encode_owned, typed};
 use super::super::db::{Arg, Conn, Row, Sql};
 use super::super::feedback::{FEEDBACK, feedback_row};
-use super::super::log_row::{Body, Form, OUTER_LEVELS, owner_of_stored};
+use super::super::log_row::{Body, Form, owner_of_stored};
 use super::super::packed::pack;
 use super::super::review_row::{AUDIENCE, REVIEWS, audience_rows, review_row};
 use super::super::row_mac::{Authenticity, RowKeys, Stored};
@@ -282,7 +282,7 @@ impl<'a> Made<'a> {
                     let decided = Owner::read_member::<Decided>(&value, "decided");
                     Owner::members([Owner::read_member::<Run>(&value, "run"), decided])
                 };
-                let answer = pack(encode_owned(key, &value, 1, owner, &mut self.blobs)?);
+                let answer = pack(encode_owned(key, &value, owner, &mut self.blobs)?);
                 let sql = Sql::new("UPDATE idempotency SET answer = ").bind(answer);
                 let sql = sql.push(" WHERE scope = ").bind(scope.as_str()).push(" AND key = ").bind(name.as_str());
                 statements.push(sql);
@@ -301,7 +301,7 @@ impl<'a> Made<'a> {
         };
         let whole = events(&document.after, Form::Whole)?;
         let owner = || owner_of_stored(&whole, &document.after);
-        let body = pack(encode_owned(id.unwrap_or_default(), &document.after, OUTER_LEVELS, owner, &mut self.blobs)?);
+        let body = pack(encode_owned(id.unwrap_or_default(), &document.after, owner, &mut self.blobs)?);
         let stored = |body| Stored { generation: self.generation, seq, commit, at, run: id, body };
         let mac = match mac {
             // A row from before rows were authenticated stays without an HMAC.

@@ -14,7 +14,7 @@ use super::super::compact_review::Compact;
 use super::super::db::{Arg, Conn};
 use super::super::feedback::{FEEDBACK, feedback_row};
 use super::super::grants::{GRANTS, grant_row};
-use super::super::log_row::{NewBody, OUTER_LEVELS, review_in};
+use super::super::log_row::{NewBody, review_in};
 use super::super::notifications::NOTIFICATIONS;
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
@@ -189,7 +189,7 @@ impl Group {
         for (run, event) in &self.out.events {
             let body = NewBody::pack(event.at, *run, std::slice::from_ref(event));
             let run = run.map(|run| run.0);
-            let body = encode_owned(run.unwrap_or_default(), &body, OUTER_LEVELS, || body.owner(), &mut rows.blobs)?;
+            let body = encode_owned(run.unwrap_or_default(), &body, || body.owner(), &mut rows.blobs)?;
             rows.large |= is_large(&body);
             rows.log.push(LogRow { at: event.at.0, run, body: pack(body) });
         }
@@ -260,7 +260,7 @@ impl Rows {
             self.state(run, work, snapshot, changed)?;
             body = body.with_inputs(at, &changed.inputs, RunState::FORMAT);
         }
-        let body = encode_owned(run.0, &body, OUTER_LEVELS, || body.owner(), &mut self.blobs)?;
+        let body = encode_owned(run.0, &body, || body.owner(), &mut self.blobs)?;
         self.large |= is_large(&body);
         self.log.push(LogRow { at: at.0, run: Some(run.0), body: pack(body) });
         Ok(())
