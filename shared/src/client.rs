@@ -125,7 +125,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
             let body = serde_json::from_str(body).map_err(|error| unreadable(status, &error))?;
             Ok((status, body))
         } else {
-            Err(read(body).unwrap_or_else(|error| unreadable(status, &error)))
+            Err(Problem::of_response(status, body))
         }
     }
 

@@ -186,6 +186,26 @@ impl Problem {
         }
     }
 
+    /// Reads the body of a failed response. If it is none of this API, a proxy sent it, or a server that is newer than
+    /// this program: then the code follows from the status, and the words are kept if there are any.
+    pub fn of_response(status: u16, body: &str) -> Self {
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        Self::deserialize(&body).unwrap_or_else(|_| {
+            let code = match status {
+                413 => Code::TooLarge,
+                429 => Code::TooManyRequests,
+                502..=504 => Code::Unavailable,
+                _ => Code::Internal,
+            };
+            let words = ["detail", "title"].iter().find_map(|field| body[field].as_str());
+            let problem = Self { status, ..Self::new(code) };
+            match words {
+                Some(words) => problem.detail(words),
+                None => problem.detail(format!("{} (a response with status {status})", code.title())),
+            }
+        })
+    }
+
     /// Adds a sentence that names the place and the remedy.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());

@@ -51,6 +51,21 @@ fn an_id_never_leads_to_another_place_of_the_api() {
     assert_eq!(asked.0.borrow().len(), 4, "nothing was sent");
 }
 
+#[test]
+fn a_failed_response_that_is_none_of_this_api_is_understood_by_its_status() {
+    let of = |status, body| {
+        let problem = Problem::of_response(status, body);
+        (problem.code, problem.status, problem.to_string())
+    };
+    let of_proxy = of(502, "<html><h1>502 Bad Gateway</h1>");
+    assert_eq!(of_proxy, (Code::Unavailable, 502, "Not available right now (a response with status 502)".into()));
+    let newer = of(429, r#"{ "code": "new_code", "status": 429, "title": "Slow down", "detail": "wait for 42 s" }"#);
+    assert_eq!(newer, (Code::TooManyRequests, 429, "wait for 42 s".into()));
+    assert_eq!(of(418, "").0, Code::Internal);
+    let own = Problem::invalid("/input", "is missing");
+    assert_eq!(Problem::of_response(422, &serde_json::to_string(&own).unwrap()), own);
+}
+
 /// A transport that answers with pages of 200 out of 450 users.
 struct ManyPeople;
 
