@@ -81,7 +81,7 @@ nodes: { ask: { human: { prompt: '{{ input.topic }}', severity: critical, option
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_rows_can_be_read_and_opened_before_the_program_is_there() -> BrowserResult<()> {
     let server = reviewing::server(&[TOPIC]).await;
-    for topic in ["The first", "<b>Bold</b> \u{202e}and reversed", "The last"] {
+    for topic in ["The first", "<b>Bold</b> \u{202e}and\u{3164}reversed", "The last"] {
         reviewing::launch(&server, "topic", json!({ "topic": topic })).await;
     }
     let browser = reviewing::open(&server, "admin", "/inbox").await?;
@@ -99,7 +99,7 @@ async fn the_first_rows_can_be_read_and_opened_before_the_program_is_there() -> 
         driver.refresh().await?;
         becomes(driver, "return document.querySelectorAll('#boot a.row').length", json!(3)).await;
         let mut early = value(driver, rows).await;
-        assert_eq!(early[1][1], "<b>Bold</b> \u{fffd}and reversed");
+        assert_eq!(early[1][1], "<b>Bold</b> \u{fffd}and\u{fffd}reversed");
         browser.release(true).await?;
         becomes(driver, "return document.querySelectorAll('a.row[id]').length", json!(3)).await;
         assert_eq!(value(driver, "return document.getElementById('boot')").await, Value::Null);
@@ -108,8 +108,14 @@ async fn the_first_rows_can_be_read_and_opened_before_the_program_is_there() -> 
         early[1][1] = program[1][1].clone();
         assert_eq!(early, program, "they stay where they are");
     }
+    // Somebody with a default view stays in it.
+    let view = "localStorage.setItem('countersign.first-query', 'severity=critical&order=urgency&limit=20')";
+    driver.execute(view, Vec::new()).await?;
     driver.refresh().await?;
+    let link = "return document.querySelector('#boot a.row')?.search";
+    becomes(driver, link, json!("?severity=critical")).await;
     locate(driver, By::Css("#boot a.row")).click().await?;
+    becomes(driver, "return location.pathname.startsWith('/reviews/')", json!(true)).await;
     browser.release(true).await?;
     eventually("the review is open", async || {
         driver.find(By::Css("article.read .head h1")).await.ok()?.text().await.ok()?.contains("The first").then_some(())
