@@ -105,6 +105,10 @@ async fn an_approval_allows_one_call_whatever_id_the_next_one_has() {
         assert_eq!(said["behavior"], "allow", "{said}");
         let again = claude.prompt(&asked, &[("countersign-permission-wait", "50ms")]).await;
         assert_eq!(again, json!({ "behavior": "deny", "message": "Nobody decided in time." }), "{id}");
+        // Claude is told when the time is up, which may be a moment before the review has expired.
+        while ana.get("/api/v1/reviews?status=pending").await.expect(200)["items"] != json!([]) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 }
 
