@@ -10,6 +10,7 @@ pub mod body;
 mod budget;
 mod callbacks;
 mod caller;
+mod compression;
 #[cfg(debug_assertions)]
 mod console_folder;
 mod cookies;
@@ -208,6 +209,7 @@ pub fn router(state: AppState, further: Router) -> Router {
         .merge(further)
         .layer(CatchPanicLayer::custom(middleware::panicked))
         .layer(from_fn_with_state(state, middleware::observe))
+        .layer(compression::layer())
 }
 
 fn api() -> Api {
