@@ -7,6 +7,10 @@ use strum::{IntoStaticStr, VariantArray};
 pub use crate::flow_error::{FlowCode, RunError};
 use crate::review::{Resolution, Review};
 use crate::run::ArchivedRun;
+use crate::topic::beginning;
+
+/// The greatest number of characters that are kept of the words of a response that is none of this API.
+const MAX_FOREIGN_WORDS: usize = 300;
 
 /// The code of an API error. It is stable: clients match on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
@@ -187,7 +191,8 @@ impl Problem {
     }
 
     /// Reads the body of a failed response. If it is none of this API, a proxy sent it, or a server that is newer than
-    /// this program: then the code follows from the status, and the words are kept if there are any.
+    /// this program: then the code and the title follow from the status, and the beginning of the words is kept if there
+    /// are any.
     pub fn of_response(status: u16, body: &str) -> Self {
         let body: Value = serde_json::from_str(body).unwrap_or_default();
         Self::deserialize(&body).unwrap_or_else(|_| {
@@ -197,12 +202,10 @@ impl Problem {
                 502..=504 => Code::Unavailable,
                 _ => Code::Internal,
             };
+            let title = format!("{} (a response with status {status})", code.title());
             let words = ["detail", "title"].iter().find_map(|field| body[field].as_str());
-            let problem = Self { status, ..Self::new(code) };
-            match words {
-                Some(words) => problem.detail(words),
-                None => problem.detail(format!("{} (a response with status {status})", code.title())),
-            }
+            let detail = words.map(|words| beginning(words, MAX_FOREIGN_WORDS));
+            Self { status, title, detail, ..Self::new(code) }
         })
     }
 

@@ -82,9 +82,9 @@ async fn stopped(api: &Api, id: RunId) -> Result<Run, Quit> {
     }
 }
 
-/// Whether a request may succeed later; a proxy answers with other codes while its server restarts.
+/// Whether a request may succeed later.
 fn is_passing(problem: &Problem) -> bool {
-    matches!(problem.code, Code::Unavailable | Code::TooManyRequests) || matches!(problem.status, 502..=504)
+    matches!(problem.code, Code::Unavailable | Code::TooManyRequests)
 }
 
 /// Returns the error of a run that has not completed, with its exit code.

@@ -8,7 +8,7 @@ use crate::client::SavedViews;
 use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::glyph::Glyph;
-use crate::components::inert::named;
+use crate::components::inert::{inert_code, named};
 use crate::components::listeners::while_shown;
 use crate::state::saved_views::wrong_name;
 
@@ -75,7 +75,7 @@ fn Form(open: RwSignal<bool>) -> impl IntoView {
                     {options}
                 </select>
             </label>
-            {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
+            {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{inert_code(&problem)}</p> })}
             <div class="actions">
                 <button type="button" class="b" on:click=move |_| open.set(false)>"Cancel"</button>
                 <Button class="b primary" off=busy>"Save"</Button>
