@@ -41,12 +41,11 @@ const PROBE: &str = "
     window.WebSocket = class extends Socket {
         constructor(...all) { super(...all); this.addEventListener('open', () => { probe.open ||= performance.now() }) }
     };
-    const start = WebAssembly.instantiateStreaming;
-    WebAssembly.instantiateStreaming = async (...all) => {
+    const start = WebAssembly.instantiate;
+    WebAssembly.instantiate = async (...all) => {
         const started = await start.apply(WebAssembly, all);
-        // The parts that are loaded later have none of their own.
-        const { memory } = started.instance.exports;
-        if (memory) probe.wasm = () => memory.buffer.byteLength;
+        const { memory } = started.exports;
+        probe.wasm = () => memory.buffer.byteLength;
         return started;
     };
     const painted = then => requestAnimationFrame(() => setTimeout(then));
