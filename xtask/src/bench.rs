@@ -8,9 +8,11 @@ use crate::process::{built, cargo, program, run as run_command, say};
 
 /// Builds the server and the bench, and runs the bench with these arguments.
 pub fn run(args: &[String]) -> Result<()> {
-    build::release()?;
-    say("Building the bench");
-    run_command(cargo().args(["build", "--release", "--package", "bench"]))?;
+    build::console(build::RELEASE, build::Names::Hashed)?;
+    say("Building the server and the bench (release)");
+    // In one build: the bench needs more features of some dependencies, for which a second one would compile them again.
+    let packages = ["--package", "backend", "--bin", "countersign", "--package", "bench", "--bin", "bench"];
+    run_command(cargo().args(["build", "--release", "--locked"]).args(packages))?;
     let cluster = Cluster::start_durable()?;
     say("Measuring");
     run_command(
