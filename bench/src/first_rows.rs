@@ -1,6 +1,7 @@
 //! How long a reviewer waits for the first rows of the inbox, and until the program has taken them over: the real
 //! console in Chromium, on a line of 10 Mbit/s and a processor that is four times slower, with a cold and a warm browser
-//! cache.
+//! cache. Beside them, in turns: how long the same browser takes to paint a page that has nothing but a line of text,
+//! and the first rows with a warm cache on the processor as it is.
 
 use anyhow::Result;
 use serde_json::json;
@@ -55,23 +56,28 @@ async fn measured(options: &Options, browser: &Browser, server: &Server) -> Resu
             "Network.emulateNetworkConditions",
             json!({ "offline": false, "latency": LATENCY, "downloadThroughput": LINE, "uploadThroughput": LINE }),
         ),
-        ("Emulation.setCPUThrottlingRate", json!({ "rate": SLOWDOWN })),
     ] {
         cdp.send_raw(method, parameters).await?;
     }
     let inbox = format!("http://{}/inbox", server.address);
-    let (mut cold, mut warm) = (Vec::new(), Vec::new());
+    let (mut cold, mut warm, mut line, mut unslowed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..options.rounds {
+        cdp.send_raw("Emulation.setCPUThrottlingRate", json!({ "rate": SLOWDOWN })).await?;
         cdp.send_raw("Network.clearBrowserCache", json!({})).await?;
         cold.push(first_rows(browser, &inbox).await?);
         warm.push(first_rows(browser, &inbox).await?);
+        line.push(first_line(browser).await?);
+        cdp.send_raw("Emulation.setCPUThrottlingRate", json!({ "rate": 1 })).await?;
+        unslowed.push(first_rows(browser, &inbox).await?.0);
     }
     let mut rows = Vec::new();
     for (cache, loads, first, program) in [("cold", cold, 1000.0, 2000.0), ("warm", warm, 300.0, 1500.0)] {
         let (shown, taken_over): (Vec<f64>, Vec<f64>) = loads.into_iter().unzip();
-        rows.push(below(&format!("bundle_first_rows_{cache}"), median(shown), "ms", first));
+        let row = below(&format!("bundle_first_rows_{cache}"), median(shown), "ms", first);
+        rows.push(row.beside(median(line.clone())));
         rows.push(below(&format!("bundle_program_rows_{cache}"), median(taken_over), "ms", program));
     }
+    rows.push(below("bundle_first_rows_warm_unslowed", median(unslowed), "ms", 300.0));
     Ok(rows)
 }
 
@@ -82,4 +88,13 @@ async fn first_rows(browser: &Browser, inbox: &str) -> Result<(f64, f64)> {
     browser.driver.goto(inbox).await?;
     wait(browser, "window.programRow").await?;
     Ok(browser.driver.execute("return [window.firstRow, window.programRow]", Vec::new()).await?.convert()?)
+}
+
+/// Opens a page with one line of text, which needs no server, in an empty tab, and returns when the line was painted, in
+/// milliseconds.
+async fn first_line(browser: &Browser) -> Result<f64> {
+    browser.driver.goto("about:blank").await?;
+    browser.driver.goto("data:text/html,<!doctype html><a class=row href=/reviews/>A line</a>").await?;
+    wait(browser, "window.firstRow").await?;
+    Ok(browser.driver.execute("return window.firstRow", Vec::new()).await?.convert()?)
 }
