@@ -73,7 +73,7 @@ pub fn Said(feedback: RunFeedback) -> impl IntoView {
                 .next_cursor
                 .is_some()
                 .then(|| view! { <p class="small muted">"Older feedback is in the audit log."</p> });
-            Some(view! { <ul class="said">{rows}</ul>{more} }.into_any())
+            Some(view! { <ul class="feedback">{rows}</ul>{more} }.into_any())
         }
         Err(problem) => Some(view! { <Failed title="The feedback could not be loaded" problem retry /> }.into_any()),
     };
@@ -174,7 +174,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
         <Dialog open title="Give feedback">
             <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
                 <p class="soft">"It is recorded. An agent whose flow has "<code>"feedback"</code>" reads the newest feedback in later runs."</p>
-                <div class="pairs">
+                <div class="feedback-fields">
                     {move || menu("Agent", agents.get(), agent.get_untracked(), move |at| agent.set(at))}
                     {menu("Type", TYPES.map(|(_, words)| words), of_type.get_untracked(), move |at| of_type.set(at))}
                     {menu("About", ASPECTS.map(|(_, words)| words), aspect.get_untracked(), move |at| aspect.set(at))}
