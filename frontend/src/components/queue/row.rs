@@ -189,7 +189,7 @@ fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestam
         parts.push("you have voted".to_owned());
     }
     // The severity must not be shown by colour alone (WCAG 1.4.1).
-    if review.stakes.severity >= Severity::High {
+    if review.stakes.severity != Severity::Medium {
         parts.push(review.stakes.severity.as_str().to_owned());
     }
     // What distinguishes the review from others of its flow comes first.
