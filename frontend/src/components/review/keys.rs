@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use shared::definition::{ActionKind, Severity};
+use shared::review::Review;
 
 use super::acts::{Act, acts};
 use super::note_field::NOTE;
@@ -60,14 +61,14 @@ fn decisions(pane: Pane) -> Vec<Command> {
     if !pane.is_open() || pane.has_changed() {
         return Vec::new();
     }
-    let is_critical = pane.review.with(|review| review.stakes.severity == Severity::Critical);
     let all = acts(pane).into_iter().enumerate().filter(|(_, act)| act.barred.is_none());
     let command = |(at, act): (usize, Act)| {
-        let then = if is_critical { "Goes to the button.".to_owned() } else { act.does };
+        let is_only_focused = pane.review.with(|review| is_only_focused(review, &act.intent));
+        let then = if is_only_focused { "Goes to the button.".to_owned() } else { act.does };
         let (opens, intent, button) = (act.opens, act.intent, format!("button:nth-of-type({})", at + 1));
         // What the button would do: a filled form is sent, and not opened again.
         let run = move || {
-            if is_critical {
+            if is_only_focused {
                 focus_on(format!(".acts {button}"));
             } else if opens {
                 pane.press(&intent);
@@ -80,12 +81,18 @@ fn decisions(pane: Pane) -> Vec<Command> {
     all.map(command).collect()
 }
 
-/// Decides without the button having been pressed. In a critical review, this only focuses the button, so that the
-/// person sees the effect, and presses it.
+/// Decides without the button having been pressed, or only focuses the button.
 fn choose(pane: Pane, intent: &Intent, button: String) {
-    if pane.review.with_untracked(|review| review.stakes.severity == Severity::Critical) {
+    if pane.review.with_untracked(|review| is_only_focused(review, intent)) {
         focus_on(format!(".acts {button}"));
     } else {
         pane.press(intent);
     }
+}
+
+/// Whether a key or command only focuses the button, so that the person sees the effect, and presses it: in a critical
+/// review, and to approve several calls, of which some may never have been on screen.
+fn is_only_focused(review: &Review, intent: &Intent) -> bool {
+    let approves_several = *intent == Intent::ApproveAll && review.actions.len() > 1;
+    review.stakes.severity == Severity::Critical || approves_several
 }
