@@ -69,6 +69,10 @@ pub fn TokenForm(
             problem.set(Some(Problem::invalid("/name", "Say what it is for.")));
             return;
         }
+        if roles.with_untracked(BTreeSet::is_empty) {
+            problem.set(Some(Problem::invalid("/roles", "Choose at least one: without a role, a token may do nothing.")));
+            return;
+        }
         let days = TERMS.get(term.get_untracked()).and_then(|(_, days)| *days);
         let expires_at = days.map(|days| live.server_now().after(Duration::from_secs(days * 86_400)));
         let request = NewToken { name, roles: roles.get_untracked().into_iter().collect(), expires_at };
@@ -83,7 +87,6 @@ pub fn TokenForm(
                 <Field label="What is it for?" placeholder="for example nightly import" value=name problem path="/name"/>
                 <RoleSubset legend="Roles" offered=offered.get_value() roles/>
                 <span class="mistake">{wrong_roles}</span>
-                <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it cannot do anything."</p></Show>
                 {menu("Expires", TERMS.map(|(words, _)| words), term.get_untracked(), move |at| term.set(at))}
                 {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
                 <div class="actions"><Button class="b primary" off=create.pending()>"Create token"</Button></div>
