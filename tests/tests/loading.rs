@@ -1,6 +1,7 @@
 //! What is shown while something else is loading is not taken for the answer.
 
 use serde_json::{Value, json};
+use shared::invisible_characters::is_invisible;
 use tests::locator::locate;
 use tests::pages::{button, button_starting, wait_for_text};
 use tests::reviewing::{self, Desk, NOTE};
@@ -69,20 +70,28 @@ async fn figures_of_the_range_before_are_marked_and_can_be_refreshed() -> Browse
     Ok(())
 }
 
-/// A flow whose reviews have the topic of the run as their title.
+/// A flow whose reviews have the topic of the run as their title, and its severity.
 const TOPIC: &str = "
 id: topic
 title: A topic
-input: { type: object, properties: { topic: { type: string } } }
-nodes: { ask: { human: { prompt: '{{ input.topic }}', severity: critical, options: [{ id: done, label: Done }] } } }
+input: { type: object, properties: { topic: { type: string }, severity: { type: string } } }
+nodes:
+  ask:
+    human: { prompt: '{{ input.topic }}', severity: '{{ input.severity }}', options: [{ id: done, label: Done }] }
 ";
 
 /// Agents write titles, so the page shows them as text that hides nothing, as the program does.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_rows_can_be_read_and_opened_before_the_program_is_there() -> BrowserResult<()> {
     let server = reviewing::server(&[TOPIC]).await;
-    for topic in ["The first", "<b>Bold</b> \u{202e}and\u{3164}reversed", "The last"] {
-        reviewing::launch(&server, "topic", json!({ "topic": topic })).await;
+    let topics = [
+        ("The first", "critical"),
+        ("<b>Bold</b> \u{202e}and\u{3164}reversed", "high"),
+        ("The third", "medium"),
+        ("The last", "low"),
+    ];
+    for (topic, severity) in topics {
+        reviewing::launch(&server, "topic", json!({ "topic": topic, "severity": severity })).await;
     }
     let browser = reviewing::open(&server, "admin", "/inbox").await?;
     let driver = &browser.driver;
@@ -91,24 +100,38 @@ async fn the_first_rows_can_be_read_and_opened_before_the_program_is_there() -> 
         const text = (css) => row.querySelector(css).innerText;
         const colour = getComputedStyle(row.querySelector('i')).backgroundColor;
         const title = row.querySelector('b').getBoundingClientRect().y;
-        return [row.pathname, text('b'), text('.cut'), text('.m').split(' ')[0], colour, title, x, y, width, height];
+        const severity = text('.m').match(/^(critical|high|low)/)?.[0];
+        return [row.pathname, text('b'), text('.cut'), severity, colour, title, x, y, width, height];
     })";
     for width in [1440, 1024, 390] {
         driver.set_window_rect(0, 0, width, 900).await?;
         browser.hold(Some("GET /program/frontend_bg.wasm")).await?;
         driver.refresh().await?;
-        becomes(driver, "return document.querySelectorAll('#boot a.row').length", json!(3)).await;
+        becomes(driver, "return document.querySelectorAll('#boot a.row').length", json!(4)).await;
         let mut early = value(driver, rows).await;
         assert_eq!(early[1][1], "<b>Bold</b> \u{fffd}and\u{fffd}reversed");
         browser.release(true).await?;
-        becomes(driver, "return document.querySelectorAll('a.row[id]').length", json!(3)).await;
+        becomes(driver, "return document.querySelectorAll('a.row[id]').length", json!(4)).await;
         assert_eq!(value(driver, "return document.getElementById('boot')").await, Value::Null);
         let program = value(driver, rows).await;
         // The program says which character is hidden.
         early[1][1] = program[1][1].clone();
         assert_eq!(early, program, "they stay where they are");
     }
+    let hidden = "
+        const characters = Array.from({ length: 0x110000 }, (_, number) => String.fromCodePoint(number));
+        return characters.flatMap((character, number) => (character.replace(hidden, '') === '' ? [number] : []))";
+    let invisible: Vec<u32> = ('\0'..=char::MAX).filter(|c| is_invisible(*c)).map(u32::from).collect();
+    assert_eq!(value(driver, hidden).await, json!(invisible), "the page hides nothing, as the program does");
+    // Without an answer to who is logged in, the program goes on alone.
+    browser.hold(Some("GET /api/v1/me")).await?;
+    driver.refresh().await?;
+    browser.held().await;
+    becomes(driver, "return document.getElementById('boot')", Value::Null).await;
+    browser.release(true).await?;
+    becomes(driver, "return document.querySelectorAll('a.row[id]').length", json!(4)).await;
     // Somebody with a default view stays in it.
+    browser.hold(Some("GET /program/frontend_bg.wasm")).await?;
     let view = "localStorage.setItem('countersign.first-query', 'severity=critical&order=urgency&limit=20')";
     driver.execute(view, Vec::new()).await?;
     driver.refresh().await?;
