@@ -18,10 +18,11 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::cursor::LogPlace;
-use super::db::{Conn, Db, Sql};
+use super::db::{Db, Sql};
 use super::driver_error::DriverError;
 use super::postgres::{PING, in_time};
 use super::recent_rows::RecentRows;
+use super::sqlite::{self, RunsOn, column};
 use super::{Error, Inner, stream_relay};
 use crate::token_bucket::TokenBucket;
 
@@ -155,7 +156,7 @@ impl ChangeSignal {
 pub(super) async fn run(inner: Arc<Inner>) {
     let work = async {
         match &inner.db {
-            Db::Sqlite { .. } => watch_file(&inner).await,
+            Db::Sqlite { writer, .. } => watch_file(&inner, writer).await,
             Db::Postgres { .. } => {
                 tokio::join!(signal_others(&inner), listen(&inner), watch_log(&inner));
             }
@@ -167,32 +168,27 @@ pub(super) async fn run(inner: Arc<Inner>) {
     }
 }
 
-/// SQLite: `data_version` changes when another connection has written.
-async fn watch_file(inner: &Inner) {
-    let mut conn: Option<Conn> = None;
+/// SQLite: the version of the file changes when another process has written.
+async fn watch_file(inner: &Inner, writer: &sqlite::Pool) {
     let mut seen = None;
     loop {
         sleep(POLL).await;
-        if conn.is_none() {
-            conn = inner.db.read().await.inspect_err(report).ok();
-        }
-        let Some(open) = &mut conn else { continue };
-        match open
-            .fetch_one(Sql::new("PRAGMA data_version"))
-            .await
-            .and_then(|row| row.map(|row| row.int(0)).transpose())
-        {
+        match version_of_others(writer).await {
             Ok(version) => {
                 if seen.replace(version).is_some_and(|before| before != version) {
                     inner.signal.noticed(&inner.recent, News::UNKNOWN, false);
                 }
             }
-            Err(error) => {
-                report(&error);
-                conn = None;
-            }
+            Err(error) => report(&error),
         }
     }
+}
+
+/// Returns a number that changes when the file is written with another connection than the writer's, the only one with
+/// which this process writes.
+async fn version_of_others(writer: &sqlite::Pool) -> Result<i64, DriverError> {
+    let rows = writer.acquire(RunsOn::BlockingThread).await?.fetch(Sql::new("PRAGMA data_version")).await?;
+    column(rows.first().map_or(&[], Vec::as_slice), 0)
 }
 
 /// PostgreSQL: notifies other processes of commits, several per notice.
@@ -282,6 +278,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::store::sqlite::PoolUse;
     use crate::store::testing::Database;
 
     #[tokio::test]
@@ -318,6 +315,21 @@ mod tests {
         assert!(timeout(Duration::from_millis(100), &mut notice).await.is_err());
         database.execute("NOTIFY countersign, 'news'").await.unwrap();
         assert_eq!(notice.await.unwrap().payload(), "news");
+    }
+
+    #[tokio::test]
+    async fn a_process_does_not_take_its_own_writes_to_a_file_for_those_of_another() {
+        let database = Database::sqlite().unwrap();
+        database.execute("CREATE TABLE t (a)").await.unwrap();
+        let path = sqlite::path_of(&database.url).unwrap();
+        let writer = sqlite::Pool::new(&path, PoolUse::Writing, 1);
+        let before = version_of_others(&writer).await.unwrap();
+        let mut own = writer.begin(RunsOn::BlockingThread).await.unwrap();
+        own.execute(Sql::new("INSERT INTO t VALUES (1)")).await.unwrap();
+        own.end("COMMIT").await.unwrap();
+        assert_eq!(version_of_others(&writer).await.unwrap(), before);
+        database.execute("INSERT INTO t VALUES (2)").await.unwrap();
+        assert_ne!(version_of_others(&writer).await.unwrap(), before);
     }
 
     #[test]
