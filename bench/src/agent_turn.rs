@@ -41,8 +41,9 @@ const FLOW: &str = r#"{
     "gates": {"before_tool": {"send": {"severity": "high"}}},
     "nodes": {"work": {"agent": "clerk", "prompt": "Send both.", "write_keys": ["sent"]}}
 }"#;
-/// The time between two looks at a run that works.
-const LOOK: Duration = Duration::from_millis(20);
+/// The time between two looks at a run that works, during which it may do most of a turn: a look is not part of one, but
+/// costs the server time.
+const LOOK: Duration = Duration::from_millis(200);
 /// How long a run may work.
 const RUN_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most processor time of a turn, in milliseconds.
