@@ -2,9 +2,8 @@
 
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
-use shared::review::Review;
 use tests::locator::locate;
-use tests::pages::{Inbox, Login, button, follow_link, hold_the_next_decision, send_now, stored, wait_for_text};
+use tests::pages::{Inbox, Login, button, follow_link, send_now, stored, wait_for_text};
 use tests::reviewing::{
     Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of, wait_for_review,
 };
@@ -176,67 +175,6 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_could_not_send_it() -> BrowserResult<()>
-{
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
-    let driver = &browser.driver;
-    let over = async |review: &Review| {
-        eventually("it is over", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
-    };
-    edit_text(driver, " More.").await?;
-    let fill = "const field = document.activeElement; \
-        const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), 'value'); \
-        set.call(field, 'A long text. '.repeat(6000)); field.dispatchEvent(new Event('input', { bubbles: true }))";
-    driver.execute(fill, Vec::new()).await?;
-    Inbox(driver).press("Send it, with your edit").await?;
-    let bar = text_of(driver, ".read").await;
-    assert!(!bar.contains("Undo"), "{bar}");
-    over(&review).await;
-
-    launch(&server, "note", json!({})).await;
-    let review = pending(&ana).await;
-    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    hold_the_next_decision(driver).await?;
-    Inbox(driver).press("Send it").await?;
-    locate(driver, By::Css(".who")).click().await?;
-    button(driver, "Log out").click().await?;
-    wait_for_text(driver, "Log in").await;
-    over(&review).await;
-    browser.quit().await;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_held_decision_is_sent_when_its_page_is_left_or_closed() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
-    let driver = &browser.driver;
-    // The page that held the decision is gone, so only the request that it sent on leaving can decide.
-    let over = async |review: &Review| {
-        eventually("it is over", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
-    };
-    hold_the_next_decision(driver).await?;
-    Inbox(driver).press("Send it").await?;
-    wait_for_text(driver, "Undo").await;
-    driver.goto("about:blank").await?;
-    over(&review).await;
-
-    launch(&server, "note", json!({})).await;
-    let review = pending(&ana).await;
-    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    hold_the_next_decision(driver).await?;
-    Inbox(driver).press("Send it").await?;
-    wait_for_text(driver, "Undo").await;
-    let page = driver.window().await?;
-    let other = driver.new_tab().await?;
-    driver.switch_to_window(page).await?;
-    driver.close_window().await?;
-    driver.switch_to_window(other).await?;
-    over(&review).await;
-    browser.quit().await;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn two_tabs_agree_on_a_draft() -> BrowserResult<()> {
     let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
@@ -316,25 +254,6 @@ async fn an_open_form_shows_what_another_tab_has_typed() -> BrowserResult<()> {
         eventually("it is over", async || ana.review(review.id).await.ok().filter(|review| !review.is_pending()));
     let edits = over.await.decisions.remove(0).edits;
     assert_eq!(json!(edits), json!({ "text": "The original. First. Second.", "price": 2050 }));
-    browser.quit().await;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_first() -> BrowserResult<()> {
-    let Desk { server: _server, ana, tom, review, browser } = Desk::open(&[NOTE], "note").await?;
-    let driver = &browser.driver;
-    tom.claim(review.id).await.expect("tom claims it");
-    wait_for_text(driver, "tom has claimed this until").await;
-    hold_the_next_decision(driver).await?;
-    Inbox(driver).press("Send it").await?;
-    wait_for_text(driver, "Undo").await;
-    decide(&tom, &review, choose("stop"), json!({})).await;
-    wait_for_text(driver, "tom chose “Stop”").await;
-    let bar = text_of(driver, ".decide").await;
-    assert!(!bar.contains("Undo") && !bar.contains("ending in"), "nothing is held any more: {bar}");
-    let over = ana.review(review.id).await.expect("the review");
-    assert_eq!(over.decisions.len(), 1, "{:?}", over.decisions);
     browser.quit().await;
     Ok(())
 }

@@ -28,6 +28,7 @@ mod guardrail_programs;
 mod guardrails;
 mod handlers;
 mod harness;
+mod held_decisions;
 mod inbox;
 mod interruptions;
 mod kills;
