@@ -30,7 +30,7 @@ async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> BrowserResult
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_call_is_shown_with_what_was_decided_for_it() -> BrowserResult<()> {
+async fn each_call_is_shown_with_what_it_says_and_what_was_decided_for_it() -> BrowserResult<()> {
     let Desk { server: _server, tom, review, browser: ana, .. } = Desk::open(&[], "release-notes").await?;
     // Critical calls must be opened one by one; there is no button for all of them.
     for name in ["publish_page", "send_newsletter"] {
@@ -41,6 +41,17 @@ async fn each_call_is_shown_with_what_was_decided_for_it() -> BrowserResult<()> 
     }
     let bar = text_of(&ana.driver, ".decide").await;
     assert!(!bar.contains("all 2") && bar.contains("Reject 2"), "{bar}");
+
+    // A text among the arguments is laid out as Markdown, and its edit is compared by words.
+    let page = "section.action[aria-label='publish_page']";
+    assert_eq!(text_of(&ana.driver, &format!("{page} .json .prose strong")).await, "Faster search.");
+    locate(&ana.driver, By::Css(format!("{page} footer .change"))).click().await?;
+    let text = locate(&ana.driver, By::Css(format!("{page} .fields textarea")));
+    text.send_keys(Key::Control + Key::End).await?;
+    text.send_keys("Dark colours.").await?;
+    wait_for_text(&ana.driver, "Dark colours.").await;
+    let inserted = text_of(&ana.driver, &format!("{page} .diff-words ins")).await;
+    assert!(inserted.contains("Dark colours."), "{inserted}");
 
     let approved = review.actions.iter().map(|action| (action.id.clone(), ActionDecision::APPROVE)).collect();
     decide(&tom, &review, Verdict::Actions { decisions: approved, instructions: None }, json!({})).await;
