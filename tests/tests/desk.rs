@@ -3,7 +3,9 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
 use tests::locator::locate;
-use tests::pages::{Inbox, Login, button, follow_link, send_now, stored, wait_for_text};
+use tests::pages::{
+    Inbox, Login, button, end_the_time_to_undo, follow_link, hold_the_next_decision, send_now, stored, wait_for_text,
+};
 use tests::reviewing::{
     Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of, wait_for_review,
 };
@@ -157,24 +159,42 @@ async fn a_draft_on_an_older_revision_is_not_sent_before_the_new_one_was_read() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() -> BrowserResult<()> {
+async fn no_key_decides_behind_a_menu_or_a_dialog_and_a_deadline_does_not_take_a_decision() -> BrowserResult<()> {
     let soon = NOTE.replace("id: note", "id: soon").replace("options:", "timeout: 6s\n      options:");
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE, &soon], "note").await?;
-    locate(&browser.driver, By::Css(".who")).click().await?;
-    browser.driver.query(By::Css("#account")).first().await?;
-    press_key(&browser.driver, "a").await?;
-    press_key(&browser.driver, Key::Escape).await?;
-    let bar = text_of(&browser.driver, ".decide").await;
-    assert!(!bar.contains("Undo"), "{bar}");
-    decide(&ana, &review, choose("send"), json!({})).await;
-    wait_for_text(&browser.driver, "You chose “Send it”").await;
+    let Desk { server, ana, browser, .. } = Desk::open(&[NOTE, &soon], "note").await?;
+    let driver = &browser.driver;
+    let is_undecided = async || {
+        let bar = text_of(driver, ".decide").await;
+        assert!(!bar.contains("Undo"), "{bar}");
+    };
+    locate(driver, By::Css(".who")).click().await?;
+    driver.query(By::Css("#account")).first().await?;
+    press_key(driver, "a").await?;
+    press_key(driver, Key::Escape).await?;
+    is_undecided().await;
+    for opens in ["d", "?"] {
+        press_key(driver, opens).await?;
+        locate(driver, By::Css("dialog[open]")).await?;
+        driver.action_chain().send_keys("a").perform().await?;
+        // A click beside the fields of a dialog leaves the focus to the page.
+        let outside = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true }))";
+        driver.execute(outside, Vec::new()).await?;
+        is_undecided().await;
+        driver.action_chain().send_keys(Key::Escape).perform().await?;
+        eventually("it is closed", async || driver.find(By::Css("dialog[open]")).await.err().map(|_| ())).await;
+    }
+    hold_the_next_decision(driver).await?;
+    press_key(driver, "a").await?;
+    wait_for_text(driver, "Undo").await;
+    end_the_time_to_undo(driver).await?;
+    wait_for_text(driver, "You chose “Send it”").await;
 
     // The time for undoing would outlast the deadline, so it is cut short, and the decision counts. Loading the whole
     // page could outlast the deadline too.
     launch(&server, "soon", json!({})).await;
     let review = pending(&ana).await;
-    follow_link(&browser.driver, &format!("/reviews/{}", review.id)).await?;
-    Inbox(&browser.driver).press("Send it").await?;
+    follow_link(driver, &format!("/reviews/{}", review.id)).await?;
+    Inbox(driver).press("Send it").await?;
     let over = eventually("it is over", async || {
         let review = ana.review(review.id).await.ok()?;
         (!review.is_pending()).then_some(review)
