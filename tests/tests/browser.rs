@@ -1,5 +1,7 @@
 //! The basic use of the console, in real browsers: a flow stops for a person, who decides.
 
+use std::net::TcpListener;
+
 use serde_json::Value;
 use shared::api::{ReviewQuery, RunQuery};
 use shared::review::{Review, ReviewStatus};
@@ -11,6 +13,9 @@ use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
 const FLOW: &str = "Write, review and publish an article";
+
+/// A picture of one pixel.
+const DOT: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==";
 
 async fn server() -> Server {
     let mut options = Options::on(Database::Sqlite);
@@ -110,8 +115,13 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_agent_wrote_is_shown_and_does_nothing() -> BrowserResult<()> {
     let server = server().await;
-    let hostile = "# Hello <script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">\\n\\n\
-                   [here](javascript:alert(1)) and \\u202Etxt.exe";
+    let elsewhere = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    elsewhere.set_nonblocking(true).expect("it does not wait");
+    let far = format!("http://{}/far.png", elsewhere.local_addr().expect("an address"));
+    let hostile = format!(
+        "# Hello <script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">\\n\\n\
+         [here](javascript:alert(1)) and \\u202Etxt.exe\\n\\n![A dot]({DOT})\\n\\n![Far away]({far})"
+    );
     let flow = format!(
         "id: hostile\nnodes:\n  make:\n    set: {{ draft: \"{}\" }}\n    next: look\n  look:\n    human:\n      \
          prompt: Look.\n      review_keys: [{{ key: draft, type: markdown }}]\n      options: [{{ id: ok, label: Fine }}]\n",
@@ -136,6 +146,18 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> BrowserResult<()> {
         assert!(!address.starts_with("javascript:"), "{address}");
     }
     wait_for_text(&browser.driver, "RLO").await;
+
+    // Only a picture that no server is asked for is shown, and only on a click.
+    assert_eq!(item.find_all(By::Css(".inert-image")).await?.len(), 2);
+    assert_eq!(item.find_all(By::Css(".inert-image button")).await?.len(), 1);
+    locate(&browser.driver, By::Css(".inert-image button")).click().await?;
+    eventually("the picture is shown", async || {
+        let width = "return document.querySelector('.inert-image img').naturalWidth";
+        (browser.driver.execute(width, Vec::new()).await.ok()?.convert::<u64>().ok()? > 0).then_some(())
+    })
+    .await;
+    assert_eq!(item.find_all(By::Css("img")).await?.len(), 1);
+    assert!(elsewhere.accept().is_err(), "no other server was asked for anything");
     browser.quit().await;
     Ok(())
 }
