@@ -5,7 +5,7 @@ use shared::api::ReviewQuery;
 use shared::review::Review;
 use tests::locator::locate;
 use tests::pages::{
-    Inbox, Login, button, field, follow_link, hold_the_next_decision, link, wait_for_path, wait_for_text,
+    Inbox, Login, button, field, follow_link, hold_the_next_decision, link, stored, wait_for_path, wait_for_text,
     wait_for_title, wait_until_drawn,
 };
 use tests::reviewing::{self, NOTE, reading, text_of};
@@ -126,10 +126,13 @@ async fn a_program_that_ends_says_so_and_has_kept_what_was_typed() -> BrowserRes
     driver.goto(format!("{}/reviews/{}", server.base, reviews[0].id)).await?;
     let say = driver.query(By::Css(".say textarea")).first().await?;
     say.send_keys("half a thought").await?;
-    // To the page, a trap of WebAssembly is an uncaught error.
-    let trap = "dispatchEvent(new ErrorEvent('error', { error: new WebAssembly.RuntimeError('unreachable') }))";
-    driver.execute(trap, Vec::new()).await?;
+    eventually("it is kept", async || (stored(driver, "draft.admin/").await.ok()? > 0).then_some(())).await;
+    // An element that the page does not make is a panic of the program.
+    let panic = "document.createElement = () => { delete document.createElement; throw new Error() }; \
+        document.querySelector('.who').click()";
+    driver.execute(panic, Vec::new()).await?;
     wait_for_text(driver, "Countersign stopped working in this tab").await;
+    wait_for_text(driver, "panicked at").await;
     assert!(!driver.find(By::Css(".shell")).await?.is_displayed().await?, "nothing that is dead is shown");
     locate(driver, By::Css("#stopped button")).click().await?;
     let kept = eventually("what was typed is there", async || {
@@ -138,6 +141,11 @@ async fn a_program_that_ends_says_so_and_has_kept_what_was_typed() -> BrowserRes
     })
     .await;
     assert_eq!(kept, "half a thought");
+    assert!(!browser.errors().await.is_empty(), "the browser says why");
+    // To the page, a trap of WebAssembly is an uncaught error, also where nothing has panicked.
+    let trap = "dispatchEvent(new ErrorEvent('error', { error: new WebAssembly.RuntimeError('unreachable') }))";
+    driver.execute(trap, Vec::new()).await?;
+    wait_for_text(driver, "Countersign stopped working in this tab").await;
     browser.quit().await;
     Ok(())
 }
