@@ -131,12 +131,7 @@ impl Findings {
             browser.dark(dark).await;
             let place = format!("{page}-{width}-{colours}");
             browser.picture_in(pictures.as_deref(), &place).await;
-            for breach in browser.breaches(rules).await {
-                for (element, why) in breach.places {
-                    let words = format!("{} ({}) at {element}: {why}", breach.id, breach.help);
-                    self.0.entry(words).or_default().push(place.clone());
-                }
-            }
+            self.check(browser, &place, rules).await;
         }
         let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
         let over = browser.driver.execute(script, Vec::new()).await?.convert::<i64>()?;
@@ -144,6 +139,16 @@ impl Findings {
             self.0.entry(format!("{over} px wider than the screen")).or_default().push(format!("{page}-{width}"));
         }
         Ok(())
+    }
+
+    /// Checks the page as it is.
+    async fn check(&mut self, browser: &Browser, place: &str, rules: Rules) {
+        for breach in browser.breaches(rules).await {
+            for (element, why) in breach.places {
+                let words = format!("{} ({}) at {element}: {why}", breach.id, breach.help);
+                self.0.entry(words).or_default().push(place.to_owned());
+            }
+        }
     }
 }
 
@@ -194,6 +199,23 @@ async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> BrowserR
         locate(driver, By::Tag("body")).send_keys("?").await?;
         driver.query(By::Css("dialog[open]")).first().await?;
         found.look(&browser, "keys", width).await?;
+    }
+    // What opens on a page, on the large screen and in the dark colours of the last look.
+    let path_of =
+        |wanted: &str| pages.iter().find(|(name, ..)| name == wanted).map(|(_, path, _)| path).expect("a page");
+    let (review, run) = (path_of("review-article").as_str(), path_of("run-waiting").as_str());
+    for (name, path, opens) in [
+        ("delegate", review, ".asides > button:first-of-type"),
+        ("withdraw", review, ".asides > button:last-of-type"),
+        ("cancel", run, ".run-head > .b.stop"),
+        ("new-token", "/people?tab=tokens", ".page > header .b.primary"),
+        ("new-person", "/people", ".page > header .b.primary"),
+        ("entry", "/audit?act=decision", ".audit-row"),
+    ] {
+        driver.goto(format!("{}{path}", server.base)).await?;
+        locate(driver, By::Css(opens)).usable().click().await?;
+        locate(driver, By::Css("dialog[open], .audit-detail")).await?;
+        found.check(&browser, name, Rules::All).await;
     }
     let mut told = String::new();
     for (words, places) in &found.0 {
