@@ -1,17 +1,19 @@
 //! Accessibility of every page, on a phone, a small and a large screen, with light and dark colours: axe-core finds
-//! nothing, and nothing is wider than the screen. No part of a review is cut off on a low or enlarged screen either.
+//! nothing, and nothing is wider than the screen. On no screen is a part of a review cut off, or read in a box that
+//! scrolls.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use serde_json::json;
 use shared::api::{NewToken, ReviewQuery, RunQuery};
 use shared::decision::Verdict;
-use shared::review::ReviewStatus;
+use shared::review::{Review, ReviewStatus};
 use tests::device::Rules;
 use tests::locator::locate;
-use tests::pages::{Login, wait_for_text};
-use tests::reviewing::{choose, decide, launch_of, wait_for_review};
+use tests::pages::{Login, wait_for_text, wait_until_drawn};
+use tests::reviewing::{choose, decide, launch_as, launch_of, wait_for_review};
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -36,6 +38,17 @@ const LAUNCHED: [(&str, &str); 13] = [
     ("helpdesk", "{}"),
 ];
 
+/// A flow that asks about a text and code.
+const CODE: &str = "id: code
+input: { type: object, properties: { text: { type: string }, code: { type: string } } }
+nodes:
+  ask:
+    human:
+      prompt: Shall it be merged?
+      review_keys: [{ key: text, type: markdown }, { key: code, type: code }]
+      options: [{ id: merge, label: Merge it }]
+";
+
 async fn launched(server: &Server) -> Api {
     let admin = server.admin().await;
     for (flow, input) in LAUNCHED {
@@ -43,20 +56,25 @@ async fn launched(server: &Server) -> Api {
         let launch = launch_of(flow, input);
         admin.launch(&launch, None).await.unwrap_or_else(|problem| panic!("{flow}: {problem}: {:?}", problem.errors));
     }
-    eventually("everything that was launched asks somebody", async || {
-        let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
-        (admin.reviews(&query).await.ok()?.items.len() >= LAUNCHED.len()).then_some(())
-    })
-    .await;
+    pending(&admin, LAUNCHED.len()).await;
     admin
+}
+
+/// Waits until at least so many reviews are pending, and returns them.
+async fn pending(admin: &Api, at_least: usize) -> Vec<Review> {
+    let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
+    eventually("everything that was launched asks somebody", async || {
+        let reviews = admin.reviews(&query).await.ok()?.items;
+        (reviews.len() >= at_least).then_some(reviews)
+    })
+    .await
 }
 
 /// Returns every page of the console: a name, the path, and a text that appears once the page is loaded.
 async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
     let mut pages = Vec::new();
     let mut add = |name: &str, path: String, text: &str| pages.push((name.to_owned(), path, text.to_owned()));
-    let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
-    let reviews = admin.reviews(&query).await.expect("reviews").items;
+    let reviews = pending(admin, LAUNCHED.len()).await;
     for review in &reviews {
         let flow = review.flow.as_ref().map(ToString::to_string).unwrap_or_default();
         add(&format!("review-{flow}"), format!("/reviews/{}", review.id), &review.title);
@@ -101,14 +119,17 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
     pages
 }
 
-/// A script that returns the parts of the open review that are cut off, or scroll in a box of their own.
+/// A script that returns the parts of the open review that are cut off, or scroll in a box of their own. The column
+/// beside the content may, and on a low screen the buttons.
 const CUT: &str = "
+    const apart = [innerWidth > 1180 && '.side', innerHeight < 560 && '.acts'].filter(Boolean);
+    const whole = [...apart, '.sr', '.metadata:not([open]) .words', '.trail', '.cut', '.what', 'input', 'textarea', 'svg', '[hidden]'];
     const review = document.querySelector('article.read');
     const scroller = [review, ...review.querySelectorAll('.body, .main')].find((e) => e.scrollHeight > e.clientHeight + 1);
     return [...review.querySelectorAll('*')].filter((e) => {
         const style = getComputedStyle(e);
         if (e === scroller || !e.clientHeight || !e.textContent.trim()) return false;
-        if (e.closest('.sr, .metadata:not([open]) .words, .trail, .cut, .acts, input, textarea, svg, [hidden]')) return false;
+        if (e.closest(whole.join())) return false;
         const high = style.overflowY !== 'visible' && e.scrollHeight > e.clientHeight + 1;
         const wide = style.overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1;
         return high || wide;
@@ -227,26 +248,31 @@ async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> BrowserR
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_a_review_is_cut_off_sideways_or_enlarged() -> BrowserResult<()> {
+async fn nothing_of_a_review_is_cut_off_or_scrolls_in_a_box_on_any_screen() -> BrowserResult<()> {
     let mut options = Options::on(Database::Sqlite);
     options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
     let server = Server::start(options).await;
     let admin = launched(&server).await;
+    server.save(CODE).await;
+    let line = "x".repeat(300);
+    let code = json!({ "text": format!("As follows:\n\n```sh\n{line}\n```\n"), "code": format!("begin\n{line}\n") });
+    let run = launch_as(&admin, "code", code).await;
+    eventually("the code is asked about", async || admin.run_reviews(run).await.ok()?.items.pop()).await;
+    let reviews = pending(&admin, LAUNCHED.len() + 1).await;
     let browser = Browser::start(1440, 900).await;
     let driver = &browser.driver;
     Login(driver).log_in(&server.base, "admin").await?;
     wait_for_text(driver, "Inbox").await;
-    let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
-    let reviews = admin.reviews(&query).await.expect("reviews").items;
-    // A phone, upright and sideways, and a screen of 1440 by 900 at a zoom of 200 %.
-    for (width, height) in [(390, 844), (844, 390), (720, 450)] {
-        browser.screen(width, height).await;
-        for review in &reviews {
-            driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-            wait_for_review(driver, review).await;
-            for unfold in driver.find_all(By::Css("button.unfold")).await? {
-                unfold.click().await?;
-            }
+    for review in &reviews {
+        driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+        wait_for_review(driver, review).await;
+        for unfold in driver.find_all(By::Css("button.unfold")).await? {
+            unfold.click().await?;
+        }
+        // A phone, upright and sideways, and a screen of 1440 by 900 at a zoom of 200 % and without.
+        for (width, height) in [(390, 844), (844, 390), (720, 450), (1440, 900)] {
+            browser.screen(width, height).await;
+            wait_until_drawn(driver).await?;
             let place = format!("{} at {width}x{height}", review.title);
             let cut = driver.execute(CUT, Vec::new()).await?.convert::<Vec<String>>()?;
             assert!(cut.is_empty(), "{place}: {cut:#?}");
