@@ -149,7 +149,7 @@ impl Server {
             command.arg("--flows").arg(flows);
         }
         command.args(&self.options.arguments);
-        command.env("COUNTERSIGN_ADMIN_PASSWORD", PASSWORD);
+        command.env("COUNTERSIGN_ADMIN_PASSWORD", PASSWORD).env("COUNTERSIGN_DEMO_PAUSE", "0");
         command.envs(self.options.environment.iter().map(|(name, value)| (name, value)));
         let log = File::options().create(true).append(true).open(self.log()).expect("the log can be written");
         command.stdout(Stdio::piped()).stderr(log);
