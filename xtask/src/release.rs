@@ -22,7 +22,8 @@ pub fn prepare(version: &str) -> Result<()> {
     fs::write(&changelog, cut(&fs::read_to_string(&changelog)?, version, &today)?)?;
     run_command(cargo().args(["update", "--workspace", "--offline", "--quiet"]))?;
     say(&format!(
-        "Look at `git diff`, then: git commit -am 'Release {version}' && git tag v{version} && git push --tags"
+        "Look at `git diff`, then: \
+         git commit -am 'Release {version}' && git tag v{version} && git push origin HEAD v{version}"
     ));
     Ok(())
 }
