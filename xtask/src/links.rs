@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 /// The folders with documentation, relative to the root of the tree.
-const FOLDERS: [&str; 4] = ["", "docs", "flows", ".github"];
+const FOLDERS: [&str; 5] = ["", "docs", "docs/design", "flows", ".github"];
 
 /// Returns a message for each broken link.
 pub fn breaches(root: &Path) -> Result<Vec<String>> {
