@@ -220,6 +220,11 @@ impl Review {
         self.options.iter().find(|option| option.kind == ChoiceKind::Accept && !option.alternative)
     }
 
+    /// Whether there are several ways to go on. Only the flow knows which of them counts as an approval.
+    pub fn has_several_ways(&self) -> bool {
+        self.options.iter().filter(|option| option.kind == ChoiceKind::Accept && !option.alternative).count() > 1
+    }
+
     /// Returns the first option that stops.
     pub fn first_stop(&self) -> Option<&ReviewOption> {
         self.options.iter().find(|option| option.kind == ChoiceKind::Stop)

@@ -67,7 +67,7 @@ async fn a_question_is_answered_in_words_and_a_draft_is_changed() -> BrowserResu
     let page = reading(&server, "ana", &question).await?;
     wait_for_text(&page.driver, "The tone depends on it.").await;
     let bar = text_of(&page.driver, ".acts").await;
-    assert!(bar.contains("Everybody") && bar.contains("Experts") && !bar.contains("Ask for this change"), "{bar}");
+    assert!(bar.contains("Everybody") && bar.contains("Experts") && !bar.contains("Send back"), "{bar}");
     locate(&page.driver, By::Css(".decide textarea")).send_keys("A school class.").await?;
     button(&page.driver, "Send answer").click().await?;
     wait_for_text(&page.driver, "answered").await;

@@ -103,7 +103,7 @@ const ENDS: &[End] = &[
     ("translate", &["-i", "text=Hello", "-i", "language=Portuguese"], "2\n1\n", COMPLETED, "Abrimos segunda-feira"),
     ("triage", COMPLAINT, "1\n", COMPLETED, "Refund of 12 EUR"),
     ("triage", COMPLAINT, "2\n", COMPLETED, "A new item is on its way."),
-    ("triage", COMPLAINT, "3\n", COMPLETED, "choose: accepted by"),
+    ("triage", COMPLAINT, "3\n", COMPLETED, "choose: decided by"),
     ("triage", COMPLAINT, "4\n", STOPPED, "Not a complaint."),
     (
         "venue",
@@ -144,7 +144,7 @@ fn every_example_runs_to_each_of_its_ends() {
 #[test]
 fn what_happens_in_one_commit_is_told_whole() {
     let (_, shown) = run("auto", &["-i", "order=A-1", "-i", "amount=5000"], "");
-    assert!(shown.contains("never: stopped") && shown.contains("the run has completed"), "{shown}");
+    assert!(shown.contains("never: rejected") && shown.contains("the run has completed"), "{shown}");
 }
 
 #[test]

@@ -53,8 +53,8 @@ async fn what_a_person_decided_is_listed_newest_first_with_what_came_of_it() -> 
     let driver = &browser.driver;
     locate(driver, By::Css("a[aria-label='Decided by me']")).usable().click().await?;
     wait_for_path(driver, "/decided").await;
-    let rejected = [lake.title.as_str(), "Chose “Reject”", "stopped"];
-    let approved = [ocean.title.as_str(), "Chose “Approve”", "accepted"];
+    let rejected = [lake.title.as_str(), "Chose “Reject”", "rejected"];
+    let approved = [ocean.title.as_str(), "Chose “Approve”", "approved"];
     wait_for_decisions(driver, &[rejected, approved]).await;
 
     // A review that is opened from the list is over, and the way back leads to the same list.

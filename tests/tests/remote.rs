@@ -140,13 +140,13 @@ async fn a_review_is_found_shown_and_decided_at_a_terminal() {
     let (code, said, shown) = house.run(&[&decide[..], &["--digest", &review.digest]].concat());
     assert_eq!(code, 0, "{shown}");
     assert!(
-        said.starts_with("resolved: accepted by a token of ana") && shown.contains(&review.digest),
+        said.starts_with("resolved: approved by a token of ana") && shown.contains(&review.digest),
         "{said}{shown}"
     );
     let decision = house.review(review.id).await.decisions.remove(0);
     assert_eq!((decision.via, decision.comment.as_deref()), (shared::decision::Via::Cli, Some("good")));
     let (code, _, said) = house.run(&["review", "decide", &id, "--option", "fine"]);
-    assert!(code == 10 && said.contains("[review_resolved]") && said.contains("accepted by a token of ana"), "{said}");
+    assert!(code == 10 && said.contains("[review_resolved]") && said.contains("approved by a token of ana"), "{said}");
 
     // A gated call is decided by its id.
     let call = house.pending(run, "send").await;
@@ -187,7 +187,7 @@ async fn an_alternative_to_a_call_is_chosen_and_what_goes_with_an_option_is_sent
     let file = house.server.file("fields.json");
     std::fs::write(&file, r#"{"guidance": "Be kind."}"#).expect("written");
     let (code, said, shown) = with(&format!("@{}", file.display()));
-    assert!(code == 0 && said.starts_with("resolved: accepted by a token of ana"), "{said}{shown}");
+    assert!(code == 0 && said.starts_with("resolved: answered by a token of ana"), "{said}{shown}");
     let output = eventually("the run completes", async || house.api.run(run).await.ok()?.output).await;
     let told = output["serve"].as_str().expect("a report");
     assert!(told.contains("voucher") && told.contains("Be kind."), "{told}");

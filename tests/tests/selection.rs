@@ -155,7 +155,7 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     browser.is_readable("selected-changed", &SCREENS).await;
     browser.screen(1440, 900).await;
     button(driver, "Send 2 decisions").click().await?;
-    wait_for_text(driver, "2 to decide, 2 accepted, 1 without your decision").await;
+    wait_for_text(driver, "2 to decide, 2 sent, 1 without your decision").await;
     browser.is_readable("selected-sent", &SCREENS).await;
     browser.screen(1440, 900).await;
 
@@ -175,7 +175,7 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     button(driver, "I have seen it").click().await?;
     choice(driver, &both, "Send it").await?.click().await?;
     button(driver, "Send 1 decision").click().await?;
-    wait_for_text(driver, "1 to decide, 3 accepted").await;
+    wait_for_text(driver, "1 to decide, 3 sent").await;
     let of_both = ana.review(both.id).await.expect("it");
     assert_eq!(of_both.resolution.expect("it is over").decision.expect("a decision").revision, 2);
 
@@ -277,7 +277,7 @@ async fn the_note_on_selected_reviews_outlives_the_page_and_goes_to_no_other_rev
     button(driver, "Approve all that are shown").click().await?;
     wait_until_chosen(driver, 3).await;
     button(driver, "Send 3 decisions").click().await?;
-    wait_for_text(driver, "3 accepted").await;
+    wait_for_text(driver, "3 sent").await;
     for (review, note) in [(&lamp, Some("Read together")), (&chair, Some("Read together")), (&table, None)] {
         let decided = ana.review(review.id).await.expect("it").decisions;
         assert_eq!(decided[0].comment.as_deref(), note, "{}", review.title);

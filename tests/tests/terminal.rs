@@ -193,7 +193,7 @@ fn answers_come_from_a_file_too() {
     let ended = run(&path, &["--answers", answers.to_str().expect("UTF-8")], "no\n");
     let output: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"));
     assert_eq!(output, json!({}));
-    assert!(ended.stderr.contains("ask: accepted by ana"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("ask: approved by ana"), "{}", ended.stderr);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn who_decides_is_named_and_nobody_approves_their_own_run_where_that_is_forbidde
     let ended = run(&path, &["--as", "ana"], "1\n");
     assert!(ended.code == 7 && ended.stderr.contains("not for the person who started the run"), "{}", ended.stderr);
     let ended = run(&path, &["--as", "ana", "--as", "tom"], "1\n");
-    assert!(ended.code == 0 && ended.stderr.contains("ask: accepted by tom"), "{}", ended.stderr);
+    assert!(ended.code == 0 && ended.stderr.contains("ask: approved by tom"), "{}", ended.stderr);
 }
 
 #[test]

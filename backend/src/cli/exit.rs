@@ -88,7 +88,11 @@ impl From<Problem> for Quit {
             let decisions = problem.review.as_ref().map(|review| &review.decisions[..]).unwrap_or_default();
             let by: Vec<String> = resolution.authors(decisions).iter().map(ToString::to_string).collect();
             let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
-            let _ = write!(message, ": {}{by}, {}", resolution.outcome.as_str(), resolution.at);
+            let outcome = match &problem.review {
+                Some(review) => resolution.outcome.in_words(review),
+                None => resolution.outcome.as_str(),
+            };
+            let _ = write!(message, ": {outcome}{by}, {}", resolution.at);
         }
         for mistake in &problem.errors {
             let _ = write!(message, "\n  {mistake}");

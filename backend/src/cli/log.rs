@@ -99,7 +99,7 @@ fn subject(event: &Event) -> (Option<String>, Option<String>) {
         return (Some(step.node.to_string()), step.note.or(step.error.map(|error| error.message)));
     }
     if let Some(review) = event.review() {
-        let outcome = review.resolution.map(|resolution| resolution.outcome.as_str().to_owned());
+        let outcome = review.resolution.as_ref().map(|resolution| resolution.outcome.in_words(&review).to_owned());
         return (review.node.map(|node| node.to_string()), outcome.or(Some(review.title)));
     }
     let run = event.run();

@@ -226,7 +226,7 @@ fn state(review: &Review) -> String {
             format!(
                 "{}: {}{by} at {}{reason}",
                 review.status.as_str(),
-                resolution.outcome.as_str(),
+                resolution.outcome.in_words(review),
                 time(resolution.at)
             )
         }

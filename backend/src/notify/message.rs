@@ -94,7 +94,7 @@ pub(super) fn title(review: &Review) -> String {
 pub(super) fn verb(occasion: Option<Occasion>, review: &Review) -> &'static str {
     match occasion {
         Some(Occasion::Resolved) => match review.status {
-            ReviewStatus::Expired => "Time is up",
+            ReviewStatus::Expired => "Expired",
             ReviewStatus::Withdrawn => "Withdrawn",
             ReviewStatus::Pending | ReviewStatus::Resolved => "Decided",
         },
@@ -171,19 +171,14 @@ pub(super) fn outcome(review: &Review) -> String {
         }
         _ => None,
     });
-    let what = match resolution.outcome {
-        _ if review.chosen_alternative().is_some() => "An alternative was chosen",
-        shared::review::Outcome::Accepted => "Accepted",
-        shared::review::Outcome::Corrected => "Sent back",
-        shared::review::Outcome::Stopped => "Stopped",
-        shared::review::Outcome::Answered => "Answered",
-        shared::review::Outcome::Decided => "Decided",
-        shared::review::Outcome::Expired => "The time was up",
-        shared::review::Outcome::Withdrawn => "Withdrawn",
+    let what = match review.chosen_alternative() {
+        Some(_) => "an alternative was chosen",
+        None => resolution.outcome.in_words(review),
     };
+    let (first, rest) = what.split_at(1);
     let chosen = chosen.map(|label| format!(": “{label}”")).unwrap_or_default();
     let reason = resolution.reason.as_ref().map(|why| format!(" ({})", one_line(why, MAX_REASON))).unwrap_or_default();
-    format!("{what}{who}{chosen}{reason}.")
+    format!("{}{rest}{who}{chosen}{reason}.", first.to_uppercase())
 }
 
 #[cfg(test)]

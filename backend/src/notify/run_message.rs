@@ -22,7 +22,7 @@ fn verb(occasion: Occasion, run: &RunSummary) -> &'static str {
         (Occasion::RunWaiting, _) => "Waits for people",
         (Occasion::RunCancelled, _) => "Cancelled",
         (Occasion::RunFailed, Some(Ending::Rejected)) => "Rejected",
-        (Occasion::RunFailed, Some(Ending::TimedOut)) => "Timed out",
+        (Occasion::RunFailed, Some(Ending::TimedOut)) => "Expired",
         (Occasion::RunFailed, None) => "Failed",
         _ => "Completed",
     }
@@ -62,6 +62,6 @@ mod tests {
         let (place, quotation) = error(&failed).expect("an error");
         assert_eq!((place.as_str(), quotation.text.as_str()), ("TOOL_FAILED at send:", "> No.\n> Completed: all"));
         assert!(headline(Occasion::RunFailed, &run("FLOW_HUMAN_REJECTED")).starts_with("Rejected: "));
-        assert!(headline(Occasion::RunFailed, &run("FLOW_HUMAN_TIMEOUT")).starts_with("Timed out: "));
+        assert!(headline(Occasion::RunFailed, &run("FLOW_HUMAN_TIMEOUT")).starts_with("Expired: "));
     }
 }

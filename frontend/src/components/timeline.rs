@@ -132,7 +132,7 @@ fn ended_view(at: Timestamp, run: &Run) -> AnyView {
         RunStatus::Completed => ("go end", "The run completed"),
         RunStatus::Failed => match Ending::of(run.summary.error.as_ref()) {
             Some(Ending::Rejected) => ("end", "The run ended: rejected"),
-            Some(Ending::TimedOut) => ("end", "The run ended: timed out"),
+            Some(Ending::TimedOut) => ("end", "The run ended: expired"),
             None => ("stop end", "The run failed"),
         },
         _ => ("end", "The run was cancelled"),
@@ -193,7 +193,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
         StepStatus::Completed => ("done", None),
         StepStatus::Failed => match Ending::of(step.error.as_ref()) {
             Some(Ending::Rejected) => ("", Some("rejected")),
-            Some(Ending::TimedOut) => ("", Some("timed out")),
+            Some(Ending::TimedOut) => ("", Some("expired")),
             None => ("stop", Some("failed")),
         },
         StepStatus::Cancelled => ("", Some("ended with the run")),

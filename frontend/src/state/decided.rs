@@ -48,19 +48,16 @@ impl DecidedRow {
 /// The outcome of a review in a word or two, after the CSS class of its tag.
 fn outcome(review: &Review) -> (&'static str, &'static str) {
     let Some(resolution) = &review.resolution else { return ("tag warn", "still pending") };
+    let word = outcomes::word(review, resolution.outcome);
     match (review.status, resolution.outcome) {
-        (ReviewStatus::Expired, _) | (_, Outcome::Expired) => ("tag", "timed out"),
+        (ReviewStatus::Expired, _) | (_, Outcome::Expired) => ("tag", "expired"),
         (ReviewStatus::Withdrawn, _) | (_, Outcome::Withdrawn) => ("tag", "withdrawn"),
         _ if !resolution.vetoes.is_empty() && record::nothing_happens(review) => ("tag stop", "blocked"),
-        (_, Outcome::Accepted) => ("tag go", outcomes::accepted(review)),
-        (_, Outcome::Corrected) => ("tag warn", "sent back"),
-        (_, Outcome::Stopped) => ("tag stop", "stopped"),
-        (_, Outcome::Answered) => ("tag go", "answered"),
-        (_, Outcome::Decided) => match record::is_approved(review) {
-            Some(true) => ("tag go", "approved"),
-            Some(false) => ("tag stop", "rejected"),
-            None => ("tag", "decided"),
-        },
+        (_, Outcome::Corrected) => ("tag warn", word),
+        // Neither approved nor rejected.
+        _ if word == "decided" => ("tag", word),
+        _ if matches!(word, "rejected" | "stopped") => ("tag stop", word),
+        _ => ("tag go", word),
     }
 }
 
@@ -76,7 +73,7 @@ mod tests {
         let (ana, tom): (Username, Username) = ("ana".parse().unwrap(), "tom".parse().unwrap());
         let mut review = fixtures::resolved(1, 2, "tom");
         let row = DecidedRow::of(&review, &tom).unwrap();
-        assert_eq!((row.said.as_str(), row.outcome, row.others), ("Chose “Looks good”", ("tag go", "accepted"), None));
+        assert_eq!((row.said.as_str(), row.outcome, row.others), ("Chose “Looks good”", ("tag go", "approved"), None));
         assert_eq!(DecidedRow::of(&review, &ana), None);
         // ana voted against it.
         let vote = json!({"by": "ana", "at": "2026-11-20T10:04:00Z", "via": "human", "revision": 1,

@@ -9,7 +9,7 @@ use shared::run::RunStatus;
 pub fn ending_word(ending: Ending) -> &'static str {
     match ending {
         Ending::Rejected => "Rejected",
-        Ending::TimedOut => "Timed out",
+        Ending::TimedOut => "Expired",
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
     fn what_people_stop_is_no_failure() {
         let of = |code| tag(RunStatus::Failed, Some(&RunError { code, message: "no".to_owned(), node: None }));
         assert_eq!(of(FlowCode::FlowHumanRejected), ("Rejected", "tag status"));
-        assert_eq!(of(FlowCode::FlowHumanTimeout), ("Timed out", "tag status"));
+        assert_eq!(of(FlowCode::FlowHumanTimeout), ("Expired", "tag status"));
         assert_eq!(of(FlowCode::ModelFailed), ("Failed", "tag status stop"));
         assert_eq!(tag(RunStatus::Failed, None), ("Failed", "tag status stop"));
         assert_eq!(tag(RunStatus::Completed, None), ("Completed", "tag status go"));

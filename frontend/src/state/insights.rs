@@ -95,7 +95,7 @@ impl InsightsFilter {
 pub fn parts(figures: &Figures) -> [(&'static str, &'static str, u64); 7] {
     [
         ("go", "Approved", figures.approved),
-        ("warn", "Corrected", figures.corrected),
+        ("warn", "Sent back or edited", figures.corrected),
         ("stop", "Rejected", figures.rejected),
         ("accent", "Answered", figures.answered),
         ("late", "Expired", figures.expired),

@@ -48,7 +48,7 @@ fn said(review: &Review, decision: &Decision, quotes: Quotes) -> String {
         }
         Verdict::Text { text } if !review.actions.is_empty() => format!("rejected it: {}", quotes.of(text)),
         Verdict::Text { text } if review.answers_in_words() => format!("answered {}", quotes.of(text)),
-        Verdict::Text { text } => format!("asked for a change: {}", quotes.of(text)),
+        Verdict::Text { text } => format!("sent it back: {}", quotes.of(text)),
         Verdict::Actions { decisions, .. } => {
             let action = |id: &String| review.actions.iter().find(|action| action.id == *id);
             let name = |id: &String| action(id).map_or_else(|| id.clone(), action_words::name);
@@ -105,7 +105,7 @@ fn counted<'a>(decisions: impl Iterator<Item = &'a ActionDecision>) -> String {
     format!("{} of {all} calls", listed(&parts))
 }
 
-/// The outcome of a review, without the time: `tom chose “Looks good”`, `the time was up: rejected`. What a guardrail
+/// The outcome of a review, without the time: `tom chose “Looks good”`, `expired: rejected`. What a guardrail
 /// blocked comes first, as it did not happen.
 pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>, quotes: Quotes) -> String {
     let said = unblocked(review, resolution, me, quotes);
@@ -125,18 +125,12 @@ fn unblocked(review: &Review, resolution: &Resolution, me: Option<&str>, quotes:
     match (resolution.outcome, &resolution.decision) {
         (Outcome::Withdrawn, _) if resolution.by.is_empty() => format!("withdrawn{reason}"),
         (Outcome::Withdrawn, _) => format!("{} withdrew it{reason}", authors(&by, me)),
-        _ if resolution.via == Via::Timeout => format!("the time was up: {}", effects::timed_out(review)),
+        _ if resolution.via == Via::Timeout => format!("expired: {}", effects::timed_out(review)),
         (_, Some(decision)) if !resolution.by.is_empty() => {
             format!("{} {}", authors(&by, me), verdict(review, decision, quotes))
         }
         (outcome, _) => {
-            let what = match outcome {
-                Outcome::Accepted => accepted(review),
-                Outcome::Corrected => "sent back with a correction",
-                Outcome::Stopped => "stopped",
-                Outcome::Answered => "answered",
-                _ => on_calls(review),
-            };
+            let what = word(review, outcome);
             if let Some(handler) = handler(review) {
                 format!("{what} by {handler}{reason}")
             } else if resolution.by.is_empty() {
@@ -164,21 +158,12 @@ pub fn handler(review: &Review) -> Option<String> {
     Some(handler + &sure.unwrap_or_default())
 }
 
-/// The verb for calls that no person decided: whether all were approved, or all rejected.
-pub fn on_calls(review: &Review) -> &'static str {
-    match record::is_approved(review) {
-        Some(true) => "approved",
-        Some(false) => "rejected",
-        None => "decided",
-    }
-}
-
-/// The verb for an accepted review without a person's decision: a question is answered, not approved.
-pub fn accepted(review: &Review) -> &'static str {
-    match review.kind {
-        ReviewKind::Clarification | ReviewKind::Edit | ReviewKind::Escalation | ReviewKind::Checkpoint => "answered",
-        ReviewKind::Handoff => "taken",
-        _ => "accepted",
+/// An outcome in a word. Calls are approved if all were approved, and rejected if all were rejected.
+pub fn word(review: &Review, outcome: Outcome) -> &'static str {
+    match (outcome, record::is_approved(review)) {
+        (Outcome::Decided, Some(true)) => "approved",
+        (Outcome::Decided, Some(false)) => "rejected",
+        _ => outcome.in_words(review),
     }
 }
 
@@ -200,7 +185,7 @@ mod tests {
         assert_eq!(resolution_first(&review, outcome, Some("ana")), "tom chose “Looks good”", "a name stays as it is");
         assert_eq!(resolution_first(&review, outcome, Some("tom")), "You chose “Looks good”");
         let by_nobody = Resolution { by: Vec::new(), decision: None, ..outcome.clone() };
-        assert_eq!(resolution_first(&review, &by_nobody, None), "Accepted");
+        assert_eq!(resolution_first(&review, &by_nobody, None), "Approved");
         let by_program =
             Resolution { token: Some("00000000-0000-0000-0000-000000000007".parse().unwrap()), ..outcome.clone() };
         assert_eq!(resolution(&review, &by_program, Some("ana")), "a token of tom chose “Looks good”");
@@ -216,6 +201,17 @@ mod tests {
         assert_eq!(resolution(&question, &outcome, None, Quotes::Whole), "tom answered “Looks good”");
         let by_nobody = Resolution { by: Vec::new(), decision: None, ..outcome };
         assert_eq!(resolution(&question, &by_nobody, None, Quotes::Whole), "answered");
+        assert_eq!(word(&question, Outcome::Stopped), "stopped");
+    }
+
+    #[test]
+    fn what_is_one_of_several_ways_to_go_on_is_no_approval() {
+        let mut review = fixtures::resolved(1, 2, "tom");
+        let words =
+            |review: &Review| [Outcome::Accepted, Outcome::Corrected, Outcome::Stopped].map(|one| word(review, one));
+        assert_eq!(words(&review), ["approved", "sent back", "rejected"]);
+        review.options[1].kind = shared::definition::ChoiceKind::Accept;
+        assert_eq!(words(&review), ["decided", "sent back", "rejected"]);
     }
 
     #[test]

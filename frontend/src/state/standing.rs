@@ -29,12 +29,12 @@ pub fn standing(stage: Option<&Stage>, refusal: Option<&str>, voted: bool) -> St
     }
 }
 
-/// The standings in words: `2 to decide, 1 accepted`.
+/// The standings in words: `2 to decide, 1 sent`.
 pub fn summary(all: &[Standing]) -> String {
     let parts = [
         (Standing::Open, "to decide"),
         (Standing::Sending, "being sent"),
-        (Standing::Accepted, "accepted"),
+        (Standing::Accepted, "sent"),
         (Standing::NotSent, "not sent"),
         (Standing::Over, "without your decision"),
     ];
@@ -61,6 +61,6 @@ mod tests {
             "also when it was a while ago"
         );
         let all = [Standing::Accepted, Standing::Open, Standing::Over, Standing::Open];
-        assert_eq!(summary(&all), "2 to decide, 1 accepted, 1 without your decision");
+        assert_eq!(summary(&all), "2 to decide, 1 sent, 1 without your decision");
     }
 }

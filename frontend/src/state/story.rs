@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ChoiceKind, Effect, OnTimeout};
 use shared::log::{Entry, EventData, ReviewAct, ReviewActs, ReviewChange, ReviewUpdated};
-use shared::review::{Outcome, Resolution, Review, ReviewKind, ReviewOption};
+use shared::review::{Outcome, Resolution, Review, ReviewKind};
 
 use super::account_words::account_changed;
 use super::ending::Ending;
@@ -34,7 +34,7 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
             let offered = review.options.iter().find(|one| one.id == *option && !one.alternative);
             let kind = offered.map(|chosen| chosen.kind);
             let tone = match kind {
-                Some(ChoiceKind::Accept) if is_one_of_several(review) => EventTone::Plain,
+                Some(ChoiceKind::Accept) if review.has_several_ways() => EventTone::Plain,
                 Some(ChoiceKind::Accept) => EventTone::Go,
                 Some(ChoiceKind::Correct) => EventTone::Again,
                 Some(ChoiceKind::Stop) => EventTone::Stop,
@@ -44,7 +44,7 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
         }
         Verdict::Text { .. } if !review.actions.is_empty() => (format!("rejected {title}"), EventTone::Stop),
         Verdict::Text { .. } if review.answers_in_words() => (format!("answered {title}"), EventTone::Go),
-        Verdict::Text { .. } => (format!("asked for changes to {title}"), EventTone::Again),
+        Verdict::Text { .. } => (format!("sent back {title}"), EventTone::Again),
         Verdict::Actions { decisions, .. } => {
             let refuses = decisions.values().any(|decision| matches!(decision, ActionDecision::Reject { .. }));
             (calls::decided(review, decisions), if refuses { EventTone::Stop } else { EventTone::Go })
@@ -79,17 +79,11 @@ fn chose(review: &Review, title: &str, kind: Option<ChoiceKind>, answer: &str) -
         (ReviewKind::Edit, Some(_)) => format!("finished {title}"),
         (ReviewKind::Escalation | ReviewKind::Checkpoint, _) | (_, None) => format!("chose {answer} for {title}"),
         // The option may be a refusal.
-        (_, Some(ChoiceKind::Accept)) if is_one_of_several(review) => format!("chose {answer} for {title}"),
+        (_, Some(ChoiceKind::Accept)) if review.has_several_ways() => format!("chose {answer} for {title}"),
         (_, Some(ChoiceKind::Accept)) => format!("approved {title}: {answer}"),
-        (_, Some(ChoiceKind::Correct)) => format!("asked for changes to {title}: {answer}"),
+        (_, Some(ChoiceKind::Correct)) => format!("sent back {title}: {answer}"),
         (_, Some(ChoiceKind::Stop)) => format!("rejected {title}: {answer}"),
     }
-}
-
-/// Whether a review offers several ways to go on. Only the flow knows which of them counts as an approval.
-pub fn is_one_of_several(review: &Review) -> bool {
-    let accepts = |option: &&ReviewOption| option.kind == ChoiceKind::Accept && !option.alternative;
-    review.options.iter().filter(accepts).count() > 1
 }
 
 /// That guardrails blocked what was approved, to follow a sentence; `None` if they did not.
@@ -110,24 +104,20 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, EventTone)
                 Some(OnTimeout::Follow | OnTimeout::Goto { .. }) => EventTone::Again,
                 _ => EventTone::Stop,
             };
-            (format!("the time for {title} was up: {}", effects::timed_out(review)), tone)
+            (format!("{title} expired: {}", effects::timed_out(review)), tone)
         }
         (outcome, via) => {
-            let (verb, tone) = match outcome {
-                Outcome::Accepted if outcomes::accepted(review) != "accepted" => {
-                    (outcomes::accepted(review), EventTone::Go)
-                }
-                Outcome::Accepted => ("approved", EventTone::Go),
-                Outcome::Corrected => ("sent back", EventTone::Again),
-                Outcome::Stopped => ("rejected", EventTone::Stop),
-                Outcome::Answered => ("answered", EventTone::Go),
-                Outcome::Decided => match (record::is_approved(review), outcomes::on_calls(review)) {
-                    (Some(true), verb) => (verb, EventTone::Go),
-                    (Some(false), verb) => (verb, EventTone::Stop),
-                    (None, verb) => (verb, EventTone::Plain),
+            let verb = outcomes::word(review, outcome);
+            let tone = match outcome {
+                Outcome::Accepted | Outcome::Answered => EventTone::Go,
+                Outcome::Corrected => EventTone::Again,
+                Outcome::Stopped | Outcome::Expired => EventTone::Stop,
+                Outcome::Decided => match record::is_approved(review) {
+                    Some(true) => EventTone::Go,
+                    Some(false) => EventTone::Stop,
+                    None => EventTone::Plain,
                 },
-                Outcome::Expired => ("expired", EventTone::Stop),
-                Outcome::Withdrawn => ("withdrawn", EventTone::Plain),
+                Outcome::Withdrawn => EventTone::Plain,
             };
             let by = match outcomes::handler(review) {
                 Some(judge) if via == Via::Judge => format!(" by {judge}"),

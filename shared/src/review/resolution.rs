@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
-use super::{Review, ReviewOption, ReviewStatus, Veto};
+use super::{Review, ReviewKind, ReviewOption, ReviewStatus, Veto};
 use crate::decision::{Decision, Verdict, Via};
 use crate::id::{TokenId, Username};
 use crate::time::Timestamp;
@@ -60,6 +60,26 @@ pub struct Resolution {
     /// why.
     #[serde(serialize_with = "crate::user_data::value")]
     pub answer: Option<Value>,
+}
+
+impl Outcome {
+    /// The outcome of `review` in a word for people: `approved`, `sent back`. A question is answered, not approved; of
+    /// several ways to go on, only the flow knows which is an approval.
+    pub fn in_words(self, review: &Review) -> &'static str {
+        use ReviewKind::{Checkpoint, Clarification, Edit, Escalation, Handoff};
+        match (self, review.kind) {
+            (Self::Accepted, Clarification | Edit | Escalation | Checkpoint) | (Self::Answered, _) => "answered",
+            (Self::Accepted, Handoff) => "taken",
+            (Self::Accepted, _) if review.chosen_alternative().is_some() || review.has_several_ways() => "decided",
+            (Self::Accepted, _) => "approved",
+            (Self::Corrected, _) => "sent back",
+            (Self::Stopped, Clarification | Edit | Escalation | Checkpoint | Handoff) => "stopped",
+            (Self::Stopped, _) => "rejected",
+            (Self::Decided, _) => "decided",
+            (Self::Expired, _) => "expired",
+            (Self::Withdrawn, _) => "withdrawn",
+        }
+    }
 }
 
 impl Review {

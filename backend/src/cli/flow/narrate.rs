@@ -66,5 +66,5 @@ fn resolved(review: &Review) -> Option<String> {
     let by = resolution.by.first().map(|by| text::line(by)).or_else(handler);
     let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
     let reason = resolution.reason.as_deref().map(|reason| format!(": {}", text::line(reason))).unwrap_or_default();
-    Some(format!("{at}: {}{by}{reason}", resolution.outcome.as_str()))
+    Some(format!("{at}: {}{by}{reason}", resolution.outcome.in_words(review)))
 }

@@ -167,11 +167,11 @@ async fn a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else(si
     let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
     assert_eq!((&changed["channel"], &changed["ts"]), (&json!("D1"), &json!("1700000000.000100")));
     let text = changed["blocks"].to_string();
-    assert!(text.contains("Accepted by ana: “Publish”") && !text.contains("actions"), "{text}");
+    assert!(text.contains("Approved by ana: “Publish”") && !text.contains("actions"), "{text}");
     // A second press changes nothing, and the reply says what was decided.
     press(&site, &slack, &button(&message, "Throw away"), "U1", 0, SIGNING_SECRET).await.expect(200);
     let told = requests(&slack, "/respond", 7).await;
-    assert!(told.iter().any(|one| one["text"].as_str().unwrap().contains("Accepted by ana")), "{told:?}");
+    assert!(told.iter().any(|one| one["text"].as_str().unwrap().contains("Approved by ana")), "{told:?}");
     notifier.shutdown().await;
     assert_eq!(requests(&slack, "/api/chat.postMessage", 1).await.len(), 1, "one message, to one person");
 }
@@ -190,7 +190,7 @@ async fn who_lacks_a_required_second_factor_does_not_decide_in_slack(site: Site)
     site.tell(notifier.notifications(), edge());
     press(&site, &slack, &publish, "U1", 0, SIGNING_SECRET).await.expect(200);
     let changed = requests(&slack, "/respond", 2).await.remove(1);
-    assert!(changed["blocks"].to_string().contains("Accepted by ana"), "{changed}");
+    assert!(changed["blocks"].to_string().contains("Approved by ana"), "{changed}");
     notifier.shutdown().await;
 }
 
@@ -203,7 +203,7 @@ async fn what_was_decided_elsewhere_is_shown_in_slack(site: Site) {
     let decisions = format!("/api/v1/reviews/{}/decisions", review["id"].as_str().unwrap());
     ana.post(&decisions, &reject).await.expect(200);
     let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
-    assert!(changed["blocks"].to_string().contains("Stopped by ana: “Throw away”"), "{changed}");
+    assert!(changed["blocks"].to_string().contains("Rejected by ana: “Throw away”"), "{changed}");
     notifier.shutdown().await;
 }
 
@@ -238,7 +238,7 @@ async fn a_channel_is_asked_and_told_when_others_are_and_when_it_is_over(site: S
     // The old button still works, because the content that it shows is unchanged.
     press(&site, &slack, &publish, "U1", 0, SIGNING_SECRET).await.expect(200);
     let changed = requests(&slack, "/api/chat.update", 2).await.remove(1);
-    assert!(changed["blocks"].to_string().contains("Accepted by ana: “Publish”"), "{changed}");
+    assert!(changed["blocks"].to_string().contains("Approved by ana: “Publish”"), "{changed}");
     notifier.shutdown().await;
     assert_eq!(requests(&slack, "/api/chat.postMessage", 1).await.len(), 1, "one message, to the channel");
 }
@@ -267,7 +267,7 @@ async fn who_stops_with_a_reason_gives_it_in_a_dialog(site: Site) {
     assert_eq!(decided["resolution"]["decision"]["comment"], "It is too early.");
     // Once it is over, the message shows that too.
     let kept = interact(&site, &given("U1"), 0, SIGNING_SECRET).await.expect(200);
-    assert!(kept["errors"]["reason"].as_str().unwrap().contains("Stopped by ana"), "{kept}");
+    assert!(kept["errors"]["reason"].as_str().unwrap().contains("Rejected by ana"), "{kept}");
     let shown = requests(&slack, "/respond", 2).await;
     assert!(shown.iter().all(|one| one["replace_original"] == true), "nothing is told twice: {shown:?}");
     notifier.shutdown().await;

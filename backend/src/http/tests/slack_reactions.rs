@@ -98,7 +98,7 @@ async fn a_reaction_decides_as_the_first_button_of_its_kind_does_for_who_may(sit
     let resolution = review().await["resolution"].clone();
     assert_eq!((&resolution["via"], &resolution["by"]), (&json!("slack"), &json!(["ana"])));
     let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
-    assert!(changed["blocks"].to_string().contains("Accepted by ana: \u{201c}Publish\u{201d}"), "{changed}");
+    assert!(changed["blocks"].to_string().contains("Approved by ana: \u{201c}Publish\u{201d}"), "{changed}");
     // For a repeated event and a later reaction, no one gets a message that nothing was decided.
     event(&site, &accepts, SIGNING_SECRET, true).await.expect(200);
     event(&site, &reaction("x", "U1", TS), SIGNING_SECRET, false).await.expect(200);

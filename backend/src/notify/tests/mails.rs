@@ -149,7 +149,7 @@ async fn who_may_decide_is_written_to_after_a_while_if_it_is_still_pending(world
     let mails = eventually(&world, "two mails", async || Some(post.mails()).filter(|mails| mails.len() >= 2)).await;
     let (to_dev, to_ana): (Vec<_>, Vec<_>) = mails.iter().partition(|mail| mail.contains("RCPT TO:<dev@desk.example>"));
     assert!(to_dev[0].contains("Decided: ") && to_dev[0].contains(&decided.id.to_string()), "{to_dev:?}");
-    assert!(to_dev[0].contains("Accepted by tom") && !to_dev[0].contains("To review"), "{to_dev:?}");
+    assert!(to_dev[0].contains("Approved by tom") && !to_dev[0].contains("To review"), "{to_dev:?}");
     assert_eq!(to_ana.len(), 1, "{to_ana:?}");
     assert!(to_ana[0].contains("RCPT TO:<ana@desk.example>") && to_ana[0].contains("May this go out?"), "{to_ana:?}");
     assert!(to_ana[0].contains(&format!("https://desk.example/reviews/{}", waits.id)), "{to_ana:?}");

@@ -18,7 +18,7 @@ use crate::components::selecting::Selecting;
 use crate::state::inbox::{InboxRow, address};
 use crate::state::outcomes::{self, Quotes};
 use crate::state::subject::{subject, untitled_prompt};
-use crate::state::{record, story, words};
+use crate::state::{record, words};
 
 /// How long a new row is highlighted, in microseconds.
 const FRESH: i64 = 8_000_000;
@@ -95,7 +95,7 @@ pub fn QueueRow(
                     Some(OnTimeout::Follow | OnTimeout::Goto { .. }) => ("muted", icondata::LuClock),
                     _ => ("muted", icondata::LuX),
                 },
-                Outcome::Accepted if review.is_some_and(|review| story::is_one_of_several(review)) => {
+                Outcome::Accepted if review.is_some_and(|review| review.has_several_ways()) => {
                     ("muted", icondata::LuCheck)
                 }
                 // `Decided` need not mean approval: every call may have been rejected, or blocked by a guardrail.

@@ -36,7 +36,7 @@ pub fn LastRound(pane: Pane) -> impl IntoView {
         Some(view! {
             <div class="banner">
                 <Glyph icon=icondata::LuUndo2 />
-                <span class="grow"><b>{format!("{who} asked for this change:")}</b>" "{inert(&text)}</span>
+                <span class="grow"><b>{format!("{who} sent it back:")}</b>" "{inert(&text)}</span>
             </div>
         })
     }

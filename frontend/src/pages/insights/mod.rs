@@ -99,7 +99,7 @@ fn numbers(figures: &Figures) -> AnyView {
     let Figures { requests, pending, expired, approval_rate, response_ms, .. } = *figures;
     let tiles = [
         ("Requested", thousands(requests), String::new()),
-        ("Approved as asked", percent(approval_rate), "of approved, corrected and rejected".to_owned()),
+        ("Approved as asked", percent(approval_rate), "of approved, sent back or edited, and rejected".to_owned()),
         ("Median time to decide", took(response_ms.p50), format!("95th percentile {}", took(response_ms.p95))),
         ("Pending", thousands(pending), String::new()),
         ("Expired", thousands(expired), String::new()),

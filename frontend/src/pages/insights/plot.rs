@@ -13,7 +13,8 @@ pub fn outcomes(bars: &[Bar], all: &Figures) -> AnyView {
         let mark = format!("mark {class}");
         view! { <li><i class=mark aria-hidden="true"></i>{word}" "<b>{thousands(count)}</b></li> }
     });
-    let head = ["Requested", "Approved", "Corrected", "Rejected", "Answered", "Expired", "Withdrawn", "Pending"];
+    let head =
+        ["Requested", "Approved", "Sent back or edited", "Rejected", "Answered", "Expired", "Withdrawn", "Pending"];
     let row = |figures: &Figures| {
         let numbers = parts(figures).map(|(.., count)| thousands(count));
         std::iter::once(thousands(figures.requests)).chain(numbers).collect()

@@ -140,10 +140,13 @@ pub fn Outcome(data: RunData) -> impl IntoView {
                             let at = |review: &Review| review.resolution.as_ref().map(|resolution| resolution.at);
                             let last = reviews.iter().filter(|review| review.node == error.node).max_by_key(|one| at(one))?;
                             let resolution = last.resolution.as_ref()?;
+                            let expired = resolution.outcome == review::Outcome::Expired;
+                            if expired && ending == Ending::TimedOut {
+                                return Some(sentence(&effects::timed_out(last)));
+                            }
                             let said = outcomes::resolution_first(last, resolution, me.as_deref(), Quotes::Whole);
                             // The reason is added, unless the text has it already; an expiry has no reason.
-                            let is_told = resolution.outcome == review::Outcome::Expired
-                                || said.contains(error.message.trim_end_matches('.'));
+                            let is_told = expired || said.contains(error.message.trim_end_matches('.'));
                             Some(if is_told { said } else { format!("{said}. {}", sentence(&error.message)) })
                         });
                         let says = said.unwrap_or_else(|| sentence(&error.message));

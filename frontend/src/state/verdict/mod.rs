@@ -327,7 +327,7 @@ pub fn says(review: &Review, draft: &Draft, intent: &Intent) -> String {
             .find(|option| option.id == *id)
             .map_or_else(String::new, |option| option_says(review, draft, option)),
         Intent::Text if review.answers_in_words() => "Send answer".into(),
-        Intent::Text => "Ask for this change".into(),
+        Intent::Text => "Send back".into(),
         Intent::RejectAll if review.actions.len() == 1 => format!("Reject {}", action_words::name(&review.actions[0])),
         Intent::RejectAll => "Reject all".into(),
         Intent::Actions | Intent::ApproveAll => actions_say(review, draft).1,
