@@ -159,7 +159,7 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
 
     ana.opens(run, ReviewKind::Handoff).await?;
     let page = [
-        "hands this over to reviewer",
+        "hands this off to reviewer",
         "Two chairs were sent, one was ordered.",
         "Records that you are taking care of it.",
     ];

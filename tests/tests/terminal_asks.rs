@@ -126,7 +126,7 @@ const SCRIPTS: &[Script] = &[
         flow: OVER,
         answers: "taken\nyes\n",
         code: COMPLETED,
-        seen: &[" handoff: serve\n", "  [1] Take it", "ask: approved by ana", "\"serve\": \"Done.\""],
+        seen: &[" hand-off: serve\n", "  [1] Take it", "ask: approved by ana", "\"serve\": \"Done.\""],
     },
     Script {
         flow: GATED,

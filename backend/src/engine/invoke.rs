@@ -155,7 +155,7 @@ impl Builder<'_> {
         if names.is_empty() || names.contains(&handoff.to.as_str()) {
             return Ok(());
         }
-        Err(format!("`to`: you may hand over only to {}", names.join(", ")))
+        Err(format!("`to`: you may hand off only to {}", names.join(", ")))
     }
 
     /// Checks that an edited call of `set_state` may write the state key that it names. Other calls pass.

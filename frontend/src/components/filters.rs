@@ -275,7 +275,7 @@ fn Choose(choice: PanelChoice, query: Memo<ReviewQuery>, choose: Callback<String
 fn named(name: &str, values: &[(&str, &str)], value: &str) -> String {
     let known = values.iter().find(|(own, _)| *own == value).map(|(_, words)| (*words).to_owned());
     // Kinds are predefined words; names of flows, roles and tags stay as they are.
-    known.unwrap_or_else(|| if name == "kind" { value.replace('_', " ") } else { value.to_owned() })
+    known.unwrap_or_else(|| if name == "kind" { words::kind(value) } else { value.to_owned() })
 }
 
 fn counts<'a>(facets: &'a Facets, name: &str) -> Option<&'a Counts> {

@@ -51,7 +51,7 @@ pub fn refusal(review: &Review, access: Access, begun: Begun) -> Option<&'static
     match review.kind {
         ReviewKind::Clarification => return Some("it asks a question; open it to answer"),
         ReviewKind::Edit => return Some("it asks for a text; open it to write"),
-        ReviewKind::Handoff => return Some("it hands over work; open it to take it"),
+        ReviewKind::Handoff => return Some("it hands off work; open it to take it"),
         _ => {}
     }
     if !choices(review).is_empty() {

@@ -154,6 +154,11 @@ pub fn category(review: &Review) -> Option<String> {
     Some(if ours { category.replace('_', " ") } else { category.clone() })
 }
 
+/// The name of a kind of reviews, given its word in the API: `tool calls`, `hand-off`.
+pub fn kind(word: &str) -> String {
+    if word == ReviewKind::Handoff.as_str() { "hand-off".to_owned() } else { word.replace('_', " ") }
+}
+
 /// The beginning of a text on one line, at most 120 characters.
 pub fn cut(text: &str) -> String {
     beginning(text, 120)

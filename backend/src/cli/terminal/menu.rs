@@ -130,6 +130,7 @@ impl<'a> Menu<'a> {
         let review = self.review;
         let what = match review.kind {
             ReviewKind::Approval => "human validation".to_owned(),
+            ReviewKind::Handoff => "hand-off".to_owned(),
             other => other.as_str().replace('_', " "),
         };
         let mut all = took(review) + &head(&format!("{what}: {}", self.name), &review.prompt);

@@ -308,7 +308,7 @@ pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
                 .to_owned())
         }
         Ask::Calls(_) | Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {
-            let message = "calls, escalations, checkpoints and handoffs are decided by one person: leave `policy` out";
+            let message = "calls, escalations, checkpoints and hand-offs are decided by one person: leave `policy` out";
             Err(message.to_owned())
         }
         Ask::Approval(approval) if !approval.stakes.alternatives.is_empty() => {

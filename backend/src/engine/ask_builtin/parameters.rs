@@ -144,7 +144,7 @@ pub fn parameters(builtin: Builtin) -> Option<Value> {
     };
     properties["timeout"] = match builtin {
         // Models send one, but are not offered it: nobody waits for a handoff.
-        Builtin::Handoff => json!({ "description": "Has no effect: nobody waits for a handoff" }),
+        Builtin::Handoff => json!({ "description": "Has no effect: nobody waits for a hand-off" }),
         _ => timeout,
     };
     Some(json!({

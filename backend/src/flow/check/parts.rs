@@ -113,7 +113,7 @@ fn asks<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
         ToolKind::Builtin(Builtin::ReviewCalls | Builtin::Escalate | Builtin::Checkpoint | Builtin::Handoff)
     );
     if is_decided_by_one && !tool.policy.is_first() {
-        let message = "calls, escalations, checkpoints and handoffs are decided by one person: leave `policy` out";
+        let message = "calls, escalations, checkpoints and hand-offs are decided by one person: leave `policy` out";
         checker.invalid(&path, message);
     }
     timers::of_tool(checker, base, tool);

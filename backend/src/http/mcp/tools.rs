@@ -152,7 +152,7 @@ impl McpTool {
             Self::Ask(AskedKind::Edit) => "Request an edit",
             Self::Ask(AskedKind::Escalation) => "Escalate a problem",
             Self::Ask(AskedKind::Checkpoint) => "Report progress",
-            Self::Ask(AskedKind::Handoff) => "Hand work over",
+            Self::Ask(AskedKind::Handoff) => "Hand work off",
             Self::WaitForReview => "Wait for an answer",
             Self::CommentOnReview => "Comment on a question",
             Self::WithdrawReview => "Withdraw a question",
@@ -181,7 +181,7 @@ impl McpTool {
             Self::Ask(AskedKind::Checkpoint) => {
                 "Report your progress in a long task, and ask whether to continue, to change something, or to stop."
             }
-            Self::Ask(AskedKind::Handoff) => "Hand work over to a person or a role. You do not wait for it.",
+            Self::Ask(AskedKind::Handoff) => "Hand work off to a person or a role. You do not wait for it.",
             Self::WaitForReview => {
                 "Wait for the answer to a question that is still pending. People may take hours: call it again while \
                  `status` is `pending`, or go on with other work and call it later. While `paused` is true, do no \

@@ -9,6 +9,7 @@ use crate::components::glyph::Glyph;
 use crate::components::list_filter::{FilterParts, FlowMenu};
 use crate::components::listeners::while_shown;
 use crate::state::insights::{InsightsFilter, RANGES};
+use crate::state::words;
 
 /// The controls of the filter in the head of the page.
 #[component]
@@ -24,7 +25,7 @@ pub fn InsightsFilters(filter: Memo<InsightsFilter>) -> impl IntoView {
     });
     let kinds = ReviewKind::ALL.iter().copied().map(|kind| {
         let is = move || filter.with(|filter| filter.kind == Some(kind));
-        view! { <option value=kind.as_str() prop:selected=is>{kind.as_str().replace('_', " ")}</option> }
+        view! { <option value=kind.as_str() prop:selected=is>{words::kind(kind.as_str())}</option> }
     });
     let kinds = kinds.collect_view();
     let narrowed = move || {

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use shared::statistics::{GroupBy, Statistics, StatisticsGroup};
 
 use crate::state::insights::{InsightsFilter, SPLITS, parts, percent, took};
-use crate::state::words::thousands;
+use crate::state::words::{self, thousands};
 
 /// The tabs that select the grouping.
 pub fn tabs(filter: &InsightsFilter) -> AnyView {
@@ -52,7 +52,7 @@ pub fn groups(statistics: &Statistics, filter: &InsightsFilter, by: GroupBy) -> 
 
 fn row(group: &StatisticsGroup, filter: &InsightsFilter, by: GroupBy, most: u64) -> impl IntoView + use<> {
     let StatisticsGroup { key, figures } = group;
-    let name = if by == GroupBy::Kind { key.replace('_', " ") } else { key.clone() };
+    let name = if by == GroupBy::Kind { words::kind(key) } else { key.clone() };
     let said: Vec<_> = parts(figures).into_iter().filter(|(.., count)| *count > 0).collect();
     let words: Vec<_> =
         said.iter().map(|(_, word, count)| format!("{} {}", thousands(*count), word.to_lowercase())).collect();

@@ -22,7 +22,7 @@ fn only_what_needs_no_more_than_a_click_is_decided_with_others() {
         (json!({ "severity": "critical" }), "critical"),
         (json!({ "kind": "clarification" }), "question"),
         (json!({ "kind": "edit" }), "text"),
-        (json!({ "kind": "handoff" }), "hands over"),
+        (json!({ "kind": "handoff" }), "hands off"),
         (json!({ "options": [] }), "in words"),
         (
             json!({ "options": [

@@ -252,7 +252,7 @@ fn handoff(who: &str, handoff: Handoff) -> Content {
     let users = to.parse().into_iter().collect();
     Content {
         kind: ReviewKind::Handoff,
-        prompt: format!("{who} hands this over to {to}: {reason}"),
+        prompt: format!("{who} hands this off to {to}: {reason}"),
         title: reason,
         items: summary.map(|text| item("summary", "Summary", ContentType::Markdown, text.into())).into_iter().collect(),
         options: vec![option(
