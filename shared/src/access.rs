@@ -100,7 +100,7 @@ pub enum Act<'a> {
     SeeFlows,
     /// See the source of flows, which names addresses, prompts and secrets.
     SeeSource,
-    /// Start a run.
+    /// Launch a run.
     Launch,
     /// Ask people a question without a run.
     Ask,
@@ -116,10 +116,10 @@ pub enum Act<'a> {
     Decide(&'a Review),
     /// Claim or release a review.
     Handle(&'a Review),
-    /// Comment on a review, for whoever sees it: the person who started the run answers what a reviewer asks.
+    /// Comment on a review, for whoever sees it: the person who launched the run answers what a reviewer asks.
     Comment(&'a Review),
-    /// Withdraw a review, which then counts as rejected: for the person who started the run, and for admins. Developers
-    /// may cancel the run, but not steer it past a person.
+    /// Withdraw a review, which then counts as rejected: for the person who launched the run, and for admins.
+    /// Developers may cancel the run, but not steer it past a person.
     Withdraw(&'a Review),
     /// Give a review to other people than may decide it now. Whoever does so does not decide it.
     Reassign(&'a Review),
@@ -208,7 +208,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
     match act {
         Act::SaveFlow => Access::from(principal.has(DEVELOPER), "saving flows needs the role developer"),
         Act::SeeSource => Access::from(principal.has(DEVELOPER), "only developers may see the source of flows"),
-        Act::Launch => Access::from(principal.has(DEVELOPER), "starting runs needs the role developer"),
+        Act::Launch => Access::from(principal.has(DEVELOPER), "launching runs needs the role developer"),
         Act::Ask => Access::from(principal.has(ASKER), "asking people needs the role asker or developer"),
         Act::SeeFlows | Act::SeeStatistics => {
             let only_asks = principal.roles.iter().all(|role| role == ASKER);
@@ -275,7 +275,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             if review.unreadable {
                 return Access::Denied("this review cannot be reassigned: its stored data is damaged");
             }
-            // Otherwise the person who started the run would choose who approves it.
+            // Otherwise the person who launched the run would choose who approves it.
             Access::from(is_admin, "only admins may reassign a review")
         }
         Act::SeeDecisionsBy(by) => {
@@ -374,7 +374,7 @@ fn concerns(principal: &Principal, review: &Review) -> bool {
 /// Returns why a person may not decide the review on anyone's behalf; `None` if they are not barred.
 fn barred(username: &Username, review: &Review) -> Option<&'static str> {
     if review.reviewers.not_requester && review.requested_by == *username {
-        return Some("this review is not for the person who started the run");
+        return Some("this review is not for the person who launched the run");
     }
     if review.barred.contains(username) {
         let chose = review.reassignments.iter().any(|change| change.by == *username);

@@ -100,7 +100,7 @@ pub struct Erasure {
     pub username: Username,
     /// Whether nothing in the database names them any longer.
     pub done: bool,
-    /// The number of archived runs that they started; the files still name them, until the files are deleted.
+    /// The number of archived runs that they launched; the files still name them, until the files are deleted.
     pub archived_runs: u64,
 }
 
@@ -243,7 +243,7 @@ pub struct Launch {
     /// The input, which is checked against the flow's `input`.
     #[serde(default)]
     pub input: JsonMap,
-    /// On whose behalf the run is started; templates and conditions read it as `context`. Default: empty.
+    /// On whose behalf the run is launched; templates and conditions read it as `context`. Default: empty.
     #[serde(default)]
     pub context: Context,
     /// The URL to which the end of the run is posted.
@@ -311,14 +311,14 @@ pub struct RunQuery {
     pub ending: Option<Ending>,
     /// Only for this flow.
     pub flow: Option<String>,
-    /// Words in the flow's id and title, the topic, the name of the person who started the run, and the run's id; all must
-    /// occur, each at the beginning of a word. A beginning of the run's id is enough.
+    /// Words in the flow's id and title, the topic, the name of the person who launched the run, and the run's id; all
+    /// must occur, each at the beginning of a word. A beginning of the run's id is enough.
     pub q: Option<String>,
-    /// Only runs that this person started: `me`, or a username.
+    /// Only runs that this person launched: `me`, or a username.
     pub requested_by: Option<PersonFilter>,
-    /// Only runs that started at this time or later.
+    /// Only runs that were launched at this time or later.
     pub started_after: Option<Timestamp>,
-    /// Only runs that started before this time.
+    /// Only runs that were launched before this time.
     pub started_before: Option<Timestamp>,
     /// The most rows of the page.
     pub limit: Option<u32>,

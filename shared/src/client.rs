@@ -204,7 +204,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
             .await
     }
 
-    /// `POST /api/v1/runs`: starts a run, and returns it; developers only. Repeated with the same `key`, it starts one.
+    /// `POST /api/v1/runs`: launches a run, and returns it; developers only. Repeated with the same `key`, it launches
+    /// one.
     pub async fn launch(&self, launch: &Launch, key: Option<&str>) -> ApiResult<Run> {
         self.send("POST", "/api/v1/runs".into(), launch, key).await
     }
@@ -234,7 +235,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get_all(&format!("/api/v1/runs/{id}/reviews")).await
     }
 
-    /// `POST /api/v1/runs/{id}/cancel`: cancels a run, and returns it; for developers and the person who started it.
+    /// `POST /api/v1/runs/{id}/cancel`: cancels a run, and returns it; for developers and the person who launched it.
     pub async fn cancel(&self, id: RunId, reason: &Reason, key: Option<&str>) -> ApiResult<Run> {
         self.send("POST", format!("/api/v1/runs/{id}/cancel"), reason, key).await
     }

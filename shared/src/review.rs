@@ -164,7 +164,7 @@ pub struct Review {
     /// The usage of the run so far.
     #[serde(default)]
     pub usage: Usage,
-    /// The person who started the run.
+    /// The person who launched the run.
     pub requested_by: Username,
     /// The time at which it was requested.
     pub created_at: Timestamp,

@@ -82,7 +82,7 @@ pub struct RunSummary {
     pub status: RunStatus,
     /// The revision, which increases with every change of the run; folds ignore older or equal ones.
     pub revision: u64,
-    /// The person who started it.
+    /// The person who launched it.
     pub requested_by: Username,
     /// The time of its launch.
     pub created_at: Timestamp,
@@ -105,7 +105,7 @@ pub struct ArchivedRun {
     pub id: RunId,
     /// The id of the flow that it ran.
     pub flow: FlowId,
-    /// The person who started it.
+    /// The person who launched it.
     pub requested_by: Username,
     /// The time at which it ended.
     pub ended_at: Timestamp,

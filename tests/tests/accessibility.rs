@@ -99,7 +99,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
         ("decided-by-me", "/decided", "Decided by me"),
         ("runs", "/runs", "Publish release notes"),
         ("flows", "/flows", "Publish release notes"),
-        ("launch", "/flows/article", "Start"),
+        ("launch", "/flows/article", "Launch the run"),
         ("flow-definition", "/flows/article?tab=definition", "Graph"),
         ("no-flow", "/flows/no-such-flow", "Flow not found"),
         ("insights", "/insights", "Outcomes"),

@@ -50,7 +50,7 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
     // The developer launches a run with the form made from the schema, and sees it stop.
     developer.driver.goto(format!("{}/flows/article", server.base)).await?;
     field(&developer.driver, "topic").send_keys("the ocean").await?;
-    button(&developer.driver, "Start the run").click().await?;
+    button(&developer.driver, "Launch the run").click().await?;
     wait_for_text(&developer.driver, "Waiting for a person").await;
 
     // In the other browser, the review appears by itself. The reviewer asks for a shorter text.

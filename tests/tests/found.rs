@@ -108,13 +108,13 @@ async fn runs_are_found_by_words_and_person_and_only_those_that_match_are_added(
     field(driver, "words").send_keys("ocean" + Key::Enter).await?;
     wait_for_path(driver, "/runs?q=ocean").await;
     wait_for_runs(driver, &["the ocean floor", "the ocean"]).await;
-    field(driver, "started by").send_keys("dev" + Key::Enter).await?;
+    field(driver, "launched by").send_keys("dev" + Key::Enter).await?;
     wait_for_path(driver, "/runs?q=ocean&requested_by=dev").await;
     wait_for_runs(driver, &["the ocean"]).await;
     driver.refresh().await?;
     wait_for_runs(driver, &["the ocean"]).await;
     wait_for_path(driver, "/runs?q=ocean&requested_by=dev").await;
-    for (name, typed) in [("words", "ocean"), ("started by", "dev")] {
+    for (name, typed) in [("words", "ocean"), ("launched by", "dev")] {
         assert_eq!(field(driver, name).value().await?.as_deref(), Some(typed), "{name}");
     }
 
@@ -199,7 +199,7 @@ async fn a_link_to_an_archived_review_says_where_its_run_is_to_those_who_may_kno
     let day = "const at = new Date(arguments[0]); \
         return `${at.getDate()} ${at.toLocaleString('en-US', { month: 'short' })}`";
     let day = driver.execute(day, vec![json!(archived.archived_at.millis())]).await?.convert::<String>()?;
-    let file = format!(" in {}. It belongs to a run of the flow ask, which admin started", archived.file);
+    let file = format!(" in {}. It belongs to a run of the flow ask, which admin launched", archived.file);
     for told in [format!("Archived on {day}, "), file, format!("countersign archive show {run}")] {
         wait_for_text(driver, &told).await;
     }

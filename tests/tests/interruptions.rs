@@ -218,7 +218,7 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
     wait_for_text(driver, "tom chose “Stop”").await;
     browser.is_readable("not-accepted", &SCREENS).await;
     driver.goto(format!("{}/runs/{run}", server.base)).await?;
-    wait_for_text(driver, "started by").await;
+    wait_for_text(driver, "launched by").await;
     browser.quit().await;
     Ok(())
 }
@@ -343,7 +343,7 @@ async fn a_session_that_ends_takes_no_form_away() -> BrowserResult<()> {
     let text = field(driver, "text");
     text.clear().await?;
     text.send_keys("A text for Monday.").await?;
-    again("Start the run").await?;
+    again("Launch the run").await?;
     let kept = async |name: &str, expected: &str| {
         eventually(&format!("`{name}` holds {expected:?}"), async || {
             let value = field(driver, name).await.ok()?.value().await.ok()?;
@@ -355,8 +355,8 @@ async fn a_session_that_ends_takes_no_form_away() -> BrowserResult<()> {
     button(driver, "Clear the form").click().await?;
     kept("text", "The original.").await;
     field(driver, "text").send_keys(" Shorter.").await?;
-    button(driver, "Start the run").click().await?;
-    wait_for_text(driver, "started by").await;
+    button(driver, "Launch the run").click().await?;
+    wait_for_text(driver, "launched by").await;
     driver.goto(format!("{}/flows/note", server.base)).await?;
     kept("text", "The original.").await;
 

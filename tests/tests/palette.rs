@@ -80,7 +80,7 @@ async fn what_the_page_offers_and_where_one_may_go_is_found_by_its_words() -> Br
     {
         assert!(all.iter().any(|option| option == offered), "{offered} is not in {all:?}");
     }
-    for hidden in ["Audit", "People", "Start note"] {
+    for hidden in ["Audit", "People", "Launch note"] {
         assert!(all.iter().all(|option| option != hidden), "{hidden} is not for her: {all:?}");
     }
     // Nothing is selected before anything is typed.
@@ -168,9 +168,9 @@ async fn nothing_critical_is_decided_by_a_key_and_nothing_that_is_over() -> Brow
     wait_for_text(driver, "“Stop” is no longer possible here.").await;
 
     open(driver).await?;
-    choose_option(driver, "start gra", "Start grave").await?;
+    choose_option(driver, "launch gra", "Launch grave").await?;
     wait_for_path(driver, "/flows/grave").await;
-    wait_for_text(driver, "Start a run").await;
+    wait_for_text(driver, "Launch a run").await;
     browser.quit().await;
     Ok(())
 }

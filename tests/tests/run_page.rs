@@ -71,7 +71,7 @@ async fn a_run_that_is_over_is_started_again_from_a_form_with_its_input() -> Bro
         (text.as_deref() == Some("A text for Monday.")).then_some(())
     })
     .await;
-    button(driver, "Start the run").click().await?;
+    button(driver, "Launch the run").click().await?;
     let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
     let third = eventually("another run asks", async || ana.reviews(&query).await.ok()?.items.pop()).await;
     assert_ne!(third.run_id, Some(run));

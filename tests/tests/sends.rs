@@ -104,12 +104,12 @@ async fn who_leaves_while_a_run_is_started_stays_where_they_went() -> BrowserRes
     driver.goto(format!("{}/flows/note", server.base)).await?;
     field(driver, "text").send_keys(" For Monday.").await?;
     browser.hold(Some("POST /api/v1/runs")).await?;
-    button(driver, "Start the run").click().await?;
+    button(driver, "Launch the run").click().await?;
     browser.held().await;
     link(driver, "You").click().await?;
     wait_for_text(driver, "Your tokens").await;
     browser.release(true).await?;
-    wait_for_text(driver, "was started.").await;
+    wait_for_text(driver, "was launched.").await;
     assert_eq!(driver.current_url().await?.path(), "/people");
     driver.back().await?;
     holds(driver, "text", "The original.").await;

@@ -234,7 +234,7 @@ fn an_interrupt_cancels_the_run() {
 fn who_decides_is_named_and_nobody_approves_their_own_run_where_that_is_forbidden() {
     let (_folder, path) = file(&question(&json!({ "reviewers": { "not_requester": true } })));
     let ended = run(&path, &["--as", "ana"], "1\n");
-    assert!(ended.code == 7 && ended.stderr.contains("not for the person who started the run"), "{}", ended.stderr);
+    assert!(ended.code == 7 && ended.stderr.contains("not for the person who launched the run"), "{}", ended.stderr);
     let ended = run(&path, &["--as", "ana", "--as", "tom"], "1\n");
     assert!(ended.code == 0 && ended.stderr.contains("ask: approved by tom"), "{}", ended.stderr);
 }

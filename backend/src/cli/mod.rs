@@ -77,7 +77,7 @@ enum Command {
     /// List, show and decide reviews on a server.
     #[command(subcommand)]
     Review(review::ReviewCommand),
-    /// Start, list, show and cancel runs on a server.
+    /// Launch, list, show and cancel runs on a server.
     #[command(subcommand)]
     Run(run::RunCommand),
     /// Print the log of a server, in order.

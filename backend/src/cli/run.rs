@@ -17,7 +17,7 @@ use super::{more, print};
 /// The commands for runs.
 #[derive(Debug, Subcommand)]
 pub enum RunCommand {
-    /// Start a run of a flow that is saved on the server
+    /// Launch a run of a flow that is saved on the server
     ///
     /// With --wait, the command waits until the run ends or stops for people, and its exit code says which: 0 if the run
     /// completed, 4 if it failed, 5 if a person stopped it, 6 if it was cancelled, 7 if it waits for people. Interrupting
@@ -141,5 +141,5 @@ fn head(run: &Run) {
     let why = why.or_else(|| run.cancel_reason.as_ref().map(|reason| format!(": {reason}"))).unwrap_or_default();
     print(&text::line(&format!("run {} of `{}` version {}", summary.id, summary.flow, summary.version)));
     print(&text::line(&format!("{}{why}", summary.status.as_str())));
-    print(&format!("started by {} at {}", summary.requested_by, time(summary.created_at)));
+    print(&format!("launched by {} at {}", summary.requested_by, time(summary.created_at)));
 }

@@ -305,6 +305,6 @@ fn wanted(review: &Review) -> String {
     if named.is_empty() {
         named.push("every reviewer".to_owned());
     }
-    let but = if reviewers.not_requester { ", but not for the person who started the run" } else { "" };
+    let but = if reviewers.not_requester { ", but not for the person who launched the run" } else { "" };
     named.join(" or ") + but
 }

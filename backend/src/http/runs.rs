@@ -51,7 +51,7 @@ struct RunReviews {
 
 pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/runs", "List or search runs, newest first", list);
-    api.post("/api/v1/runs", OperationDoc::new("Start a run").answer::<Run>().status(201), launch);
+    api.post("/api/v1/runs", OperationDoc::new("Launch a run").answer::<Run>().status(201), launch);
     api.get(RUN, "Get a run; `wait`, of at most 60s, waits until it ends or stops for people", get);
     api.get("/api/v1/runs/{id}/report", "Get the report of a run: what each visit of each node did", report);
     api.get("/api/v1/runs/{id}/reviews", "List the reviews of a run, pending and past", reviews);

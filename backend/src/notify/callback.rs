@@ -84,7 +84,7 @@ impl Outlets {
             }
             DeliverySubject::Run(run) => (
                 Act::Launch,
-                "the person who started the run may no longer start runs",
+                "the person who launched the run may no longer launch runs",
                 store.callback_of_run(run).await,
             ),
         };

@@ -121,7 +121,7 @@ pub(super) fn several<'a>(all: impl IntoIterator<Item = &'a AnnouncedSubject>) -
 pub(super) fn origin(review: &Review) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(review.flow_title.as_ref().map(|title| one_line(title, MAX_TITLE)));
-    let how = if review.run_id.is_some() { "started" } else { "asked" };
+    let how = if review.run_id.is_some() { "launched" } else { "asked" };
     parts.push(format!("{how} by {}", review.requested_by));
     parts.push(format!("severity {}", review.stakes.severity.as_str()));
     if review.stakes.reversible == Some(false) {

@@ -29,7 +29,7 @@ fn verb(occasion: Occasion, run: &RunSummary) -> &'static str {
 }
 
 pub(super) fn origin(run: &RunSummary) -> String {
-    format!("run of {}, version {} · started by {}", run.flow, run.version, run.requested_by)
+    format!("run of {}, version {} · launched by {}", run.flow, run.version, run.requested_by)
 }
 
 /// The line of ours that says where a run failed, and its error as a quotation. `None` if it has not failed.
@@ -58,7 +58,7 @@ mod tests {
         };
         let failed = run("TOOL_FAILED");
         assert_eq!(headline(Occasion::RunFailed, &failed), "Failed: Mail (a b<U+202E>)");
-        assert_eq!(origin(&failed), "run of mail, version 2 · started by ada");
+        assert_eq!(origin(&failed), "run of mail, version 2 · launched by ada");
         let (place, quotation) = error(&failed).expect("an error");
         assert_eq!((place.as_str(), quotation.text.as_str()), ("TOOL_FAILED at send:", "> No.\n> Completed: all"));
         assert!(headline(Occasion::RunFailed, &run("FLOW_HUMAN_REJECTED")).starts_with("Rejected: "));

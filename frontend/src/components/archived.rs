@@ -20,7 +20,7 @@ pub fn Archived(
     view! {
         <Empty icon=icondata::LuArchive title page=true>
             <p>{format!(
-                "Archived on {} in {file}. {relation} a run of the flow {flow}, which {requested_by} started and which ended on {}.",
+                "Archived on {} in {file}. {relation} a run of the flow {flow}, which {requested_by} launched and which ended on {}.",
                 time::day(archived_at),
                 time::day(ended_at),
             )}</p>

@@ -124,7 +124,7 @@ fn line_view(
 
 fn started_view(at: Timestamp, run: &Run) -> AnyView {
     let who = run.summary.requested_by.to_string();
-    line(at, "", (), view! { <p><b>{who}</b>" started the run"</p> })
+    line(at, "", (), view! { <p><b>{who}</b>" launched the run"</p> })
 }
 
 fn ended_view(at: Timestamp, run: &Run) -> AnyView {

@@ -16,7 +16,7 @@ pub enum Section {
     List,
     /// Pages of the console.
     Pages,
-    /// Flows that can be started.
+    /// Flows that can be launched.
     Flows,
     /// Actions that every page has.
     Everywhere,
@@ -32,7 +32,7 @@ impl Section {
             Self::Review => "This review",
             Self::List => "The list",
             Self::Pages => "Go to",
-            Self::Flows => "Start a run",
+            Self::Flows => "Launch a run",
             Self::Everywhere => "Everywhere",
             Self::Search => "Search",
         }
@@ -164,7 +164,7 @@ mod tests {
             (Section::Review, "Reject", ""),
             (Section::Pages, "Runs", ""),
             (Section::Pages, "Remembered approvals", "grants you"),
-            (Section::Flows, "Start Café reopening", "cafe-reopening"),
+            (Section::Flows, "Launch Café reopening", "cafe-reopening"),
             (Section::Review, "Approve with edits", ""),
         ];
         let words: Vec<Words> = entries.iter().map(|(section, says, also)| Words::new(*section, says, also)).collect();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn without_words_everything_is_listed_by_group() {
-        let all = ["Reject", "Approve with edits", "Runs", "Remembered approvals", "Start Café reopening", "Log out"];
+        let all = ["Reject", "Approve with edits", "Runs", "Remembered approvals", "Launch Café reopening", "Log out"];
         assert_eq!(listed("  "), all);
     }
 
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(listed("EDITS app"), ["Approve with edits"]);
         assert_eq!(listed("edits reject"), [""; 0]);
         assert_eq!(listed("cafe"), listed("CAFÉ"));
-        assert_eq!(listed("cafe\u{301} start"), ["Start Café reopening"]);
+        assert_eq!(listed("cafe\u{301} launch"), ["Launch Café reopening"]);
         assert_eq!(listed("grants"), ["Remembered approvals"], "other words find it too");
     }
 
@@ -191,8 +191,8 @@ mod tests {
         assert_eq!(listed("app"), ["Approve with edits", "Remembered approvals"]);
         // Only one of them has a word that begins so, and its group comes first although it is listed later.
         assert_eq!(listed("out"), ["Log out"]);
-        assert_eq!(listed("st")[0], "Start Café reopening");
-        assert_eq!(listed("re")[..3], ["Reject", "Remembered approvals", "Start Café reopening"]);
+        assert_eq!(listed("la")[0], "Launch Café reopening");
+        assert_eq!(listed("re")[..3], ["Reject", "Remembered approvals", "Launch Café reopening"]);
         assert_eq!(listed("e")[..2], ["Approve with edits", "Reject"], "within a group, too");
     }
 

@@ -145,7 +145,7 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
     let Some(data) = entry.event.read() else { return plain(format!("recorded “{}”", entry.event.kind)) };
     let acts = entry.event.acts_of(&data);
     match data {
-        EventData::RunStarted(of) => plain(format!("started {}", quoted(&of.run.title))),
+        EventData::RunStarted(of) => plain(format!("launched {}", quoted(&of.run.title))),
         EventData::RunResumed(of) => plain(format!("resumed {}", quoted(&of.run.title))),
         EventData::WorkflowWaiting(of) => plain(format!("paused {} for a person", quoted(&of.run.title))),
         EventData::RunCompleted(done) => (format!("completed {}", quoted(&done.run.title)), EventTone::Go),

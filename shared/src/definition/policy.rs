@@ -18,7 +18,7 @@ pub struct Reviewers {
     /// Tags that those who are asked by role need in addition, all of them: roles for what a person knows or covers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Excludes the person who started the run.
+    /// Excludes the person who launched the run.
     pub not_requester: bool,
     /// Excludes everyone who decided at this node (four eyes).
     #[serde(skip_serializing_if = "Option::is_none")]

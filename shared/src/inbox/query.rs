@@ -41,7 +41,7 @@ pub struct ReviewQuery {
     pub q: Option<String>,
     /// Only reviews with this assignment.
     pub assigned: Option<Assigned>,
-    /// `me`: only reviews that the caller requested, or of runs that the caller started. Refused with the order
+    /// `me`: only reviews that the caller requested, or of runs that the caller launched. Refused with the order
     /// `urgency` and for facets.
     pub requested_by: Option<Asker>,
     /// `me`, or a username: only reviews that this person decided or voted on, newest decision first. Only admins may

@@ -10,7 +10,7 @@ use super::super::terminal::text;
 /// Returns the line for an event; `None` if it is shown in another way, or not at all.
 pub fn narrate(event: &Event) -> Option<String> {
     Some(match event.read()? {
-        EventData::RunStarted(of) => format!("run {} of `{}` has started", event.run_id?, of.run.flow),
+        EventData::RunStarted(of) => format!("run {} of `{}` was launched", event.run_id?, of.run.flow),
         EventData::StepStarted(of) if of.step.kind == "human" => return None,
         EventData::StepStarted(of) => format!("{}: started", place(&of.step)),
         EventData::StepCompleted(done) => {

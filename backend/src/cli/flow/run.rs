@@ -38,7 +38,7 @@ pub struct RunArgs {
     /// File with one answer per line; `-` is standard input [default: standard input]
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
-    /// Person who decides; may be repeated, and the first one starts the run [default: the user of this machine]
+    /// Person who decides; may be repeated, and the first one launches the run [default: the user of this machine]
     #[arg(long = "as", value_name = "NAME")]
     names: Vec<Username>,
     /// Folder of the flow files that this flow may call [default: its own folder]

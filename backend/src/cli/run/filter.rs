@@ -20,16 +20,16 @@ pub struct RunFilter {
     /// Filter by flow
     #[arg(long)]
     flow: Option<String>,
-    /// Filter by the person who started the run: me, or a username
+    /// Filter by the person who launched the run: me, or a username
     #[arg(long)]
     by: Option<PersonFilter>,
-    /// Only runs that started at this time or later: 2026-11-20T12:00:00Z
+    /// Only runs launched at this time or later: 2026-11-20T12:00:00Z
     #[arg(long)]
     after: Option<Timestamp>,
-    /// Only runs that started before this time
+    /// Only runs launched before this time
     #[arg(long)]
     before: Option<Timestamp>,
-    /// Search for words in the flow's id and title, the topic, who started the run, and its id
+    /// Search for words in the flow's id and title, the topic, who launched the run, and its id
     #[arg(long, short)]
     query: Option<String>,
 }

@@ -52,7 +52,7 @@ pub async fn run(args: StartArgs) -> anyhow::Result<()> {
         render(&run, &server);
         return Ok(());
     }
-    print_error(&format!("run {} has started", run.summary.id));
+    print_error(&format!("run {} was launched", run.summary.id));
     let run = stopped(&api, run.summary.id).await?;
     render(&run, &server);
     if !server.json {

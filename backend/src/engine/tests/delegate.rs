@@ -143,7 +143,7 @@ fn a_delegate_who_may_not_decide_is_refused_with_the_reason() {
         (
             "dev",
             Some(person("dev", &["reviewer"])),
-            "`dev` may not decide this review: this review is not for the person who started the run",
+            "`dev` may not decide this review: this review is not for the person who launched the run",
         ),
     ] {
         assert_eq!(why(hand(&mut play, &lea(), to, person)), ("/to".to_owned(), expected.to_owned()));

@@ -107,7 +107,7 @@ fn a_review_is_given_only_to_somebody_who_may_decide_it() {
             None,
             user("dev"),
             "/to",
-            "`dev` may not decide this review: this review is not for the person who started the run",
+            "`dev` may not decide this review: this review is not for the person who launched the run",
         ),
         (None, user("tom"), "/to", "there is no active user `tom`"),
         (

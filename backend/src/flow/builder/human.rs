@@ -172,7 +172,7 @@ impl Human {
         self
     }
 
-    /// Excludes the person who started the run.
+    /// Excludes the person who launched the run.
     pub fn not_requester(mut self) -> Self {
         self.0.reviewers.not_requester = true;
         self

@@ -158,7 +158,7 @@ impl McpTool {
             Self::WithdrawReview => "Withdraw a question",
             Self::PermissionPrompt => "Answer permission prompts",
             Self::ListFlows => "List flows",
-            Self::StartRun => "Start a run",
+            Self::StartRun => "Launch a run",
             Self::GetRun => "Get a run",
             Self::CancelRun => "Cancel a run",
         }
@@ -198,9 +198,9 @@ impl McpTool {
                 "Asks people whether a tool may be called: for `--permission-prompt-tool` of Claude Code, which calls \
                  it itself. Do not call it."
             }
-            Self::ListFlows => "List the flows that can be started, each with the JSON Schema of its input.",
+            Self::ListFlows => "List the flows that can be launched, each with the JSON Schema of its input.",
             Self::StartRun => {
-                "Start a run of a flow. It stops where a person is asked, and goes on after the decision: `get_run` \
+                "Launch a run of a flow. It stops where a person is asked, and goes on after the decision: `get_run` \
                  returns its status and output."
             }
             Self::GetRun => {

@@ -54,7 +54,7 @@ async fn a_review_is_handed_to_somebody_who_decides_it_and_both_stand_in_the_rec
     assert_eq!(names(&candidates), ["admin", "tom"], "who started the run may not decide it");
     for (to, why) in [
         ("eve", "`eve` may not decide this review: they do not have the role reviewer"),
-        ("dev", "`dev` may not decide this review: this review is not for the person who started the run"),
+        ("dev", "`dev` may not decide this review: this review is not for the person who launched the run"),
         ("nobody", "there is no active user `nobody`"),
     ] {
         let refused = lea.post(&format!("{path}/delegate"), &json!({ "to": to })).await.expect(422);

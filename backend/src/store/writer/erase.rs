@@ -121,7 +121,7 @@ impl Group {
         if runs > 0 {
             let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
             return Err(CommitError::Conflict(format!(
-                "{name} has started or decided in {runs} still in progress: let them end, or cancel them, first"
+                "{name} has launched or decided in {runs} still in progress: let them end, or cancel them, first"
             )));
         }
         let account = record.account.clone();

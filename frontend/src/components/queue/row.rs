@@ -206,7 +206,7 @@ fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestam
     parts.extend(untitled_prompt(review));
     // For reviews without a flow, the second line says who asks.
     if parts.is_empty() && review.flow.is_some() {
-        parts.push(format!("started by {}", words::person(&review.requested_by, me)));
+        parts.push(format!("launched by {}", words::person(&review.requested_by, me)));
     }
     parts.join(" · ")
 }

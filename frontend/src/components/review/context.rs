@@ -91,7 +91,7 @@ fn deciders(review: &Review) -> String {
     let handed =
         review.delegations.iter().map(|handed| format!(" Delegated by {} to {}.", Author::from(handed), handed.to));
     let handed = handed.collect::<Vec<_>>().concat();
-    let not = if review.reviewers.not_requester { " Not the person who started the run." } else { "" };
+    let not = if review.reviewers.not_requester { " Not the person who launched the run." } else { "" };
     let how = match review.kind {
         ReviewKind::Handoff => ", to take care of it",
         _ if review.voting.is_some() => ", by vote",

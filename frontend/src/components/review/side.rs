@@ -172,7 +172,7 @@ fn Earlier(pane: Pane, report: Memo<Option<Report>>) -> impl IntoView {
         let start = (more == 0).then_some(first).flatten().map(|at| {
             let who = words::person_first(&review.requested_by, me.as_deref());
             view! {
-                <li><i></i><span><b>{who}</b>" started the run"<br /><span class="muted tiny"><Ago at=at /></span></span></li>
+                <li><i></i><span><b>{who}</b>" launched the run"<br /><span class="muted tiny"><Ago at=at /></span></span></li>
             }
         });
         let more = review.run_id.filter(|_| more > 0).map(|run| {

@@ -77,7 +77,7 @@ pub fn Why(pane: Pane) -> impl IntoView {
             let chose = review.reassignments.iter().any(|change| change.by.as_str() == me);
             let barred = !chose && review.barred.iter().any(|name| name.as_str() == me);
             let own = if rule.not_requester && review.requested_by.as_str() == me {
-                "You started this run; somebody else has to decide this".to_owned()
+                "You launched this run; somebody else has to decide this".to_owned()
             } else if let (Some(node), true) = (&rule.not_same_as, barred) {
                 format!("You decided at “{node}”; somebody else has to decide this (four eyes)")
             } else {

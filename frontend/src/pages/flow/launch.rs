@@ -95,12 +95,12 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                 Ok(run) => {
                     workspace.write_form(&of, None, in_memory);
                     if has_left {
-                        notifier.good(format!("The run “{}” was started.", run.summary.title));
+                        notifier.good(format!("The run “{}” was launched.", run.summary.title));
                     } else {
                         navigate(&format!("/runs/{}", run.summary.id), NavigateOptions::default());
                     }
                 }
-                Err(refused) if has_left => notifier.bad(format!("The run was not started. {refused}")),
+                Err(refused) if has_left => notifier.bad(format!("The run was not launched. {refused}")),
                 Err(refused) => {
                     problem.set(Some(refused.clone()));
                     focus_on(MISTAKE);
@@ -152,7 +152,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     view! {
         <div class="in launch">
             <form class="card launch-form" on:submit=move |event| { event.prevent_default(); start(); } novalidate>
-                <header><b class="grow">"Start a run"</b><span class="muted">"version "{flow.version}</span></header>
+                <header><b class="grow">"Launch a run"</b><span class="muted">"version "{flow.version}</span></header>
                 <div class="launch-fields">
                     {form}
                     <details class="fold" open=with_context>
@@ -163,12 +163,12 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                 </div>
                 <footer>
                     <Button class="b primary" off=off>
-                        <Glyph icon=icondata::LuPlay/>{move || if busy.get() { "Starting…" } else { "Start the run" }}
+                        <Glyph icon=icondata::LuPlay/>{move || if busy.get() { "Launching…" } else { "Launch the run" }}
                     </Button>
                     <Show when=move || is_typed.get()>
                         <button type="button" class="b ghost" on:click=empty_it>"Clear the form"</button>
                     </Show>
-                    <span class="muted small">{move || denied.get().map(|why| format!("You cannot start it: {why}."))}</span>
+                    <span class="muted small">{move || denied.get().map(|why| format!("You cannot launch it: {why}."))}</span>
                 </footer>
             </form>
             <aside class="launch-about">

@@ -82,10 +82,10 @@ pub fn fixed(offered: &[Offered], session: Session) -> Vec<Entry> {
     commands.chain(pages).collect()
 }
 
-/// The flows, each to be started.
+/// The flows, each to be launched.
 pub fn flows(flows: &[FlowVersion]) -> Vec<Entry> {
     let entry = |flow: &FlowVersion| {
-        let says = format!("Start {}", named(&flow.title));
+        let says = format!("Launch {}", named(&flow.title));
         let target = Target::Page(format!("/flows/{}", flow.id));
         // Not by its place in the list, which changes when the list is read again.
         Entry::new(format!("flow-{}", flow.id), Section::Flows, says, flow.id.to_string(), icondata::LuPlay, target)

@@ -66,7 +66,7 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
             view! {
                 <StatusTag status=run.status error=run.error.clone()/>
                 <a href=flow class="tag">{run.flow.to_string()}" v"{run.version}</a>
-                <span class="soft">"started by "{run.requested_by.to_string()}" "<Ago at=run.created_at/></span>
+                <span class="soft">"launched by "{run.requested_by.to_string()}" "<Ago at=run.created_at/></span>
             }
         })
     };
@@ -114,7 +114,7 @@ fn run_again(data: RunData) -> impl Fn(MouseEvent) + Clone + 'static {
         let filled: JsonMap = filled.into_iter().collect();
         let form = Form::Launch((flow.clone(), version));
         if workspace.form(&form).is_some_and(|typed| typed != filled) {
-            notifier.bad("The form of this flow holds other values. Start that run or clear the form first.");
+            notifier.bad("The form of this flow holds other values. Launch that run or clear the form first.");
             return;
         }
         // The input may contain a password, so it is not stored in the browser.

@@ -177,6 +177,6 @@ fn place(run: Option<&Run>) -> String {
 fn Unknown() -> impl IntoView {
     view! {
         <Empty icon=icondata::LuSearch title="Run not found" page=true link=("/runs", "Go to the runs")
-            text="The link may be old, or the run is one that you may not see: reviewers see the runs whose reviews they may decide, and those that they started."/>
+            text="The link may be old, or the run is one that you may not see: reviewers see the runs whose reviews they may decide, and those that they launched."/>
     }
 }

@@ -53,9 +53,9 @@ pub fn RunFilters(
             <FlowMenu parts/>
             <form class="filter-fields" role="search" on:submit=|event| event.prevent_default()>
                 <WordsField parts placeholder="Words in flow or topic, or a run's id" most="500"/>
-                <button type="button" class="chip" aria-pressed=move || is_mine().to_string() on:click=mine>"Started by me"</button>
-                <label><span class="sr">"Started by"</span>
-                    <input class="input who-filter" placeholder="Started by" autocapitalize="off" spellcheck="false"
+                <button type="button" class="chip" aria-pressed=move || is_mine().to_string() on:click=mine>"Launched by me"</button>
+                <label><span class="sr">"Launched by"</span>
+                    <input class="input who-filter" placeholder="Launched by" autocapitalize="off" spellcheck="false"
                         pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*" title="A username, or me" prop:value=move || parts.text(BY)
                         on:change=while_shown(move |event| parts.set(BY, &event_target_value(&event).to_lowercase()))/></label>
                 <DayFields parts/>

@@ -106,7 +106,7 @@ pub fn RunsPage() -> impl IntoView {
                 <RunFilters filter go/>
                 // New runs with the words are not added by themselves.
                 <Show when=move || has_words.get()><Refresh press=move |()| pages.again()/></Show>
-                <Show when=move || may_launch.get()><a href="/flows" class="b">"Start a run"</a></Show>
+                <Show when=move || may_launch.get()><a href="/flows" class="b">"Launch a run"</a></Show>
             </header>
             <div class="in">
                 <PagedList pages failed="The runs could not be loaded" older="Load older runs">
@@ -123,7 +123,7 @@ fn Rows(shown: Memo<Vec<RunId>>) -> impl IntoView {
         <div class="card">
             <table class="table hover runs-table">
                 <thead>
-                    <tr><th>"Run"</th><th>"Status"</th><th>"Reviews"</th><th>"Started by"</th><th>"Started"</th><th class="num">"Duration"</th></tr>
+                    <tr><th>"Run"</th><th>"Status"</th><th>"Reviews"</th><th>"Launched by"</th><th>"Launched"</th><th class="num">"Duration"</th></tr>
                 </thead>
                 <tbody><For each=move || shown.get() key=|id| *id let:id><RunRow id/></For></tbody>
             </table>
