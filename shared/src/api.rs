@@ -60,7 +60,7 @@ pub struct User {
     pub active: bool,
     /// The time at which the account was added.
     pub created_at: Timestamp,
-    /// Whether they sign in with the identity provider: they have no password, and their roles come from there.
+    /// Whether they log in with the identity provider: they have no password, and their roles come from there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub single_sign_on: bool,
     /// The member ID in Slack, whose button presses count as this person's; only in `GET /api/v1/users`, and in the answer

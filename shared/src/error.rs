@@ -167,7 +167,7 @@ pub enum ConfirmWith {
     Password,
     /// With their password and a code of their second factor: `POST /api/v1/me/confirm {"password", "code"}`.
     PasswordAndCode,
-    /// By signing in again at the identity provider.
+    /// By logging in again at the identity provider.
     SingleSignOn,
     /// By logging in again with a new link: they have no password.
     Link,

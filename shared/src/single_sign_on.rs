@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-/// The path at which a browser starts a sign-in; `?next=` names the page to show afterwards.
+/// The path at which a browser begins a login with the provider; `?next=` names the page to show afterwards.
 pub const BEGIN: &str = "/api/v1/session/oidc";
 
 /// `GET /api/v1/session`: the login methods besides passwords and links.
@@ -15,13 +15,13 @@ pub struct LoginWays {
     pub single_sign_on: Option<String>,
 }
 
-/// The reason for a failed sign-in: `trouble` in the query of the login page. It never contains the provider's own
+/// The reason for a failed login: `trouble` in the query of the login page. It never contains the provider's own
 /// words, because anyone could put their own words into a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Trouble {
-    /// The sign-in was not started in this browser, took too long, or was already completed.
+    /// The login was begun in another browser, took too long, or was already completed.
     Attempt,
     /// The person or the provider refused.
     Denied,
@@ -33,7 +33,7 @@ pub enum Trouble {
     Claims,
     /// None of the person's groups may log in.
     Groups,
-    /// There is no user with this account, and a sign-in does not add users.
+    /// There is no user with this account, and a login does not add users.
     Unknown,
     /// The username belongs to someone else.
     Taken,

@@ -201,8 +201,8 @@ impl Authenticator {
         let lapses_at = if credential.kind == CredentialKind::Token { self.policy.tokens_until(&person) } else { None };
         if lapses_at.is_some_and(|at| at <= now) {
             return Err(Problem::new(Code::Unauthenticated).detail(
-                "the owner of this token has not signed in with the identity provider for too long; once they sign in \
-                 again, it works again",
+                "the owner of this token has not logged in with the identity provider for too long; once they do, \
+                 it works again",
             ));
         }
         let mut principal = person.principal(Some(&credential));

@@ -17,7 +17,7 @@ impl Authenticator {
         let person = self.person(identity).await?;
         let Some(from) = person.password_hash.clone() else {
             let detail = match person.account {
-                Some(_) => "you sign in with the identity provider, and have no password here",
+                Some(_) => "you log in with the identity provider, and have no password here",
                 None => "you have no password; an admin can set one",
             };
             return Err(Problem::new(Code::Conflict).detail(detail).into());

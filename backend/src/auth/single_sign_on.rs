@@ -42,7 +42,7 @@ impl Authenticator {
         self.limit.check(&keys, self.clock.uptime()).map_err(|_| Trouble::Busy)?;
         let profile = provider.finish(begun, returned).await.map_err(|error| {
             self.limit.count(&keys, self.clock.uptime());
-            tracing::warn!(%error, "a sign-in with the identity provider failed");
+            tracing::warn!(%error, "a login with the identity provider failed");
             trouble_of(&error)
         })?;
         self.enter(provider, begun, profile, attempt).await
@@ -146,7 +146,7 @@ impl Authenticator {
         // Beyond the limit, the commit only removes the roles of a person whose groups no longer permit a login.
         let refused = Change::by_server(Operation::RefuseSignIn(Box::new(refused)));
         if let Err(error) = self.store.commit(refused).await {
-            tracing::warn!(%error, "a refused sign-in could not be written to the audit log");
+            tracing::warn!(%error, "a refused login could not be written to the audit log");
         }
         self.invalidate();
     }
@@ -163,7 +163,7 @@ fn trouble_of(error: &OidcError) -> Trouble {
 }
 
 fn away(error: &dyn std::fmt::Display) -> Trouble {
-    tracing::error!(%error, "a sign-in with the identity provider could not be completed");
+    tracing::error!(%error, "a login with the identity provider could not be completed");
     Trouble::Busy
 }
 

@@ -71,7 +71,7 @@ pub enum UserCommand {
     SingleSignOn {
         /// Username of the user in Countersign
         username: Username,
-        /// Id of the user at the provider (`sub`), which the audit log shows for a refused sign-in
+        /// Id of the user at the provider (`sub`), which the audit log shows for a refused login
         #[arg(long, required_unless_present = "remove", conflicts_with = "remove")]
         subject: Option<String>,
         /// End single sign-on for this user; set a password afterwards
@@ -163,7 +163,7 @@ async fn link(
     let by = if account.is_some() { "the identity provider" } else { "a password, once it is set" };
     let link = Operation::LinkAccount { username: username.clone(), account };
     commit(link, format!("the account of {username}"), storage, clock).await?;
-    print(&format!("{username} signs in with {by}; their earlier sessions and tokens have ended"));
+    print(&format!("{username} logs in with {by}; their earlier sessions and tokens have ended"));
     Ok(())
 }
 

@@ -21,7 +21,7 @@ const COOKIE: &str = "countersign_sign_in";
 const SECURE_COOKIE: &str = "__Host-countersign_sign_in";
 
 pub(super) fn mount(api: &mut Api) {
-    let begin = OperationDoc::new("Start a sign-in with the identity provider; for browsers");
+    let begin = OperationDoc::new("Begin a login with the identity provider; for browsers");
     api.get(BEGIN, begin.query(&["next", "again"]).status(303).open(), self::begin);
     let back = OperationDoc::new("Return from the identity provider; for browsers");
     let back = back.query(&["state", "code", "error", "iss"]).status(303).open();
@@ -41,7 +41,7 @@ async fn begin(State(state): State<AppState>, RawQuery(query): RawQuery) -> Resp
             response
         }
         Err(error) => {
-            tracing::warn!(%error, "a sign-in with the identity provider could not be started");
+            tracing::warn!(%error, "a login with the identity provider could not be begun");
             failed(Trouble::Provider, next.as_deref())
         }
     }

@@ -12,7 +12,7 @@ use crate::single_sign_on::LoginWays;
 use crate::view::Views;
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
-    /// `GET /api/v1/session`: the identity provider that people may sign in by, if there is one; needs no login.
+    /// `GET /api/v1/session`: the identity provider that people may log in with, if there is one; needs no login.
     pub async fn login_ways(&self) -> ApiResult<LoginWays> {
         self.get("/api/v1/session".into()).await
     }

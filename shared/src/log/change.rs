@@ -97,7 +97,7 @@ pub struct UserChanged {
     pub tokens_ended: bool,
     /// The change of the second factor.
     pub second_factor: Option<SecondFactorChange>,
-    /// The new account at the identity provider; `Linked(true)` if a sign-in made the change, `Linked(false)` if the
+    /// The new account at the identity provider; `Linked(true)` if a login made the change, `Linked(false)` if the
     /// account was unlinked.
     pub single_sign_on: Option<SingleSignOn>,
     /// The new notification settings.

@@ -113,7 +113,7 @@ entries! {
     ReviewViewed(ReviewViewed) = "review.viewed",
     /// A flow was saved; `data.flow`, `data.version`, `data.digest`.
     FlowSaved(FlowSaved) = "flow.saved",
-    /// A person was added; `data.username`, `data.roles`; `data.single_sign_on` if a sign-in added them.
+    /// A person was added; `data.username`, `data.roles`; `data.single_sign_on` if a login added them.
     UserCreated(UserChanged) = "user.created",
     /// A person was changed; `data.username` and what changed, but never a password.
     UserUpdated(UserChanged) = "user.updated",

@@ -44,11 +44,11 @@ const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
     CoreJwsSigningAlgorithm::EdDsa,
 ];
 
-/// The reason why a sign-in failed. The messages are for the server's log, and contain no code, token or secret.
+/// The reason why a login failed. The messages are for the server's log, and contain no code, token or secret.
 #[derive(Debug, thiserror::Error)]
 pub enum OidcError {
     /// The answer does not belong to an attempt that this browser began, or the attempt is too old.
-    #[error("this sign-in was not started in this browser, or took too long")]
+    #[error("this login was begun in another browser, or took too long")]
     Attempt,
     /// The person or the provider refused.
     #[error("the provider refused: {0}")]

@@ -110,7 +110,7 @@ impl Group {
         }
         self.check_not_erased(name)?;
         if change.password_hash.is_some() && record.account.is_some() {
-            let why = format!("{name} signs in with the identity provider, and has no password here");
+            let why = format!("{name} logs in with the identity provider, and has no password here");
             return Err(CommitError::Conflict(why));
         }
         let by_token = by.is_some_and(|by| by.token);

@@ -20,15 +20,15 @@ pub fn why_not(problem: &Problem, with_code: bool, with_link: bool) -> String {
 /// The message for a person whom the identity provider sent back without a login.
 pub fn why_refused(trouble: Trouble) -> &'static str {
     match trouble {
-        Trouble::Attempt => "The sign-in was not started in this browser, or took too long. Please try again.",
-        Trouble::Denied => "The sign-in service did not sign you in. Please try again, or log in with a password.",
-        Trouble::Provider => "The sign-in service cannot be reached. Try again soon, or log in with a password.",
-        Trouble::Token => "The response from the sign-in service could not be verified. Please tell an admin.",
-        Trouble::Claims => "The sign-in service did not send enough information about you. Please tell an admin.",
-        Trouble::Groups => "You were signed in, but none of your groups may use this server. Please ask an admin.",
-        Trouble::Unknown => "You were signed in, but you have no account here. Please ask an admin for one.",
-        Trouble::Taken => "You were signed in, but another account here has your username. Please tell an admin.",
-        Trouble::Inactive => "You were signed in, but your account here is deactivated. Please ask an admin.",
+        Trouble::Attempt => "The login was begun in another browser, or took too long. Please try again.",
+        Trouble::Denied => "The identity provider did not log you in. Please try again, or log in with a password.",
+        Trouble::Provider => "The identity provider cannot be reached. Try again soon, or log in with a password.",
+        Trouble::Token => "The response of the identity provider could not be verified. Please tell an admin.",
+        Trouble::Claims => "The identity provider did not send enough information about you. Please tell an admin.",
+        Trouble::Groups => "None of your groups may use this server. Please ask an admin.",
+        Trouble::Unknown => "You have no account here. Please ask an admin for one.",
+        Trouble::Taken => "Another account here has your username. Please tell an admin.",
+        Trouble::Inactive => "Your account here is deactivated. Please ask an admin.",
         Trouble::Off => "Single sign-on is no longer set up. Log in with a password.",
         Trouble::Busy => "That is not possible right now. Please try again in a moment.",
     }

@@ -75,7 +75,7 @@ fn ConfirmForm(open: RwSignal<bool>, has_code: bool) -> impl IntoView {
     }
 }
 
-/// For people who sign in with an identity provider, which asks them again who they are.
+/// For people who log in with an identity provider, which asks them again who they are.
 #[component]
 fn SignInAgain() -> impl IntoView {
     let location = window().location();

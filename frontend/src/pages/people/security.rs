@@ -24,7 +24,7 @@ pub fn Security() -> impl IntoView {
         <div class="security">
             <Show when=move || has_none.get() fallback=PasswordForm>
                 <h2>"Password"</h2>
-                <p>"You sign in with your organisation's account, and have no password here."</p>
+                <p>"You log in with your organisation's account, and have no password here."</p>
             </Show>
             <SecondFactor/>
             <Sessions/>
