@@ -28,7 +28,7 @@ impl Quotes {
 /// What a person decided: `chose “Looks good”`, `approved publish`.
 pub fn verdict(review: &Review, decision: &Decision, quotes: Quotes) -> String {
     let owner = decision.on_behalf_of.as_ref();
-    let before = if decision.grant.is_some() { " beforehand" } else { "" };
+    let before = if decision.grant.is_some() { " under a remembered approval" } else { "" };
     let owner = owner.map(|owner| format!(" on behalf of {owner}")).unwrap_or_default();
     let comment = decision.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty());
     let comment = comment.map(|comment| format!(": {}", quotes.of(comment))).unwrap_or_default();

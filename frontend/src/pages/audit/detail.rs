@@ -58,7 +58,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
         // The person who gave the remembered approval did not see this review.
         let grant = decision.grant.map(|grant| {
             view! {
-                {fact("approved by", format!("{}, with the remembered approval {grant}", decision.by))}
+                {fact("approved by", format!("{}, under the remembered approval {grant}", decision.by))}
             }
         });
         view! {
