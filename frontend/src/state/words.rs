@@ -218,14 +218,14 @@ pub fn counted(number: u64, at_least: bool) -> String {
 /// The name of an act on a review, as in the filter of the audit log.
 pub fn review_act(act: ReviewAct) -> &'static str {
     match act {
-        ReviewAct::Decision => "Decided",
-        ReviewAct::Vote => "Voted on",
-        ReviewAct::Comment => "Commented on",
-        ReviewAct::Claim => "Claimed or released",
-        ReviewAct::Delegation => "Delegated",
-        ReviewAct::Reassignment => "Reassigned",
-        ReviewAct::Withdrawal => "Withdrawn",
-        ReviewAct::Timeout => "Expired or escalated",
+        ReviewAct::Decision => "Decisions",
+        ReviewAct::Vote => "Votes",
+        ReviewAct::Comment => "Comments",
+        ReviewAct::Claim => "Claims and releases",
+        ReviewAct::Delegation => "Delegations",
+        ReviewAct::Reassignment => "Reassignments",
+        ReviewAct::Withdrawal => "Withdrawals",
+        ReviewAct::Timeout => "Expiries and escalations",
     }
 }
 

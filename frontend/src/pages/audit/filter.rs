@@ -17,7 +17,7 @@ use crate::state::{days, words};
 const ACT: &str = "act:";
 /// The choices at the top of the menu: label and value.
 const OFTEN: [(&str, &str); 5] = [
-    ("Any kind", ""),
+    ("Any event", ""),
     ("Decisions", "act:decision"),
     ("Votes", "act:vote"),
     ("Tool calls", "tool.executed"),
@@ -120,7 +120,7 @@ pub fn AuditFilters(
                 <WordsField parts placeholder="Words in an entry"/>
                 <label><span class="sr">"Event"</span>
                     <select class="select" on:change=while_shown(move |event| set_event(event_target_value(&event)))>
-                        {option(String::new(), "Any kind")}
+                        {option(String::new(), "Any event")}
                         <optgroup label="Review activity">
                             {ReviewAct::ALL.iter().map(|act| option(format!("{ACT}{}", act.as_str()), words::review_act(*act))).collect_view()}
                         </optgroup>
