@@ -138,7 +138,7 @@ async fn what_is_selected_is_read_and_decided_on_one_page_each_with_its_own_resu
     browser.is_readable("selected", &SCREENS).await;
     browser.screen(1440, 900).await;
 
-    button(driver, "Approve all that are shown").click().await?;
+    button(driver, "Approve all").click().await?;
     wait_until_chosen(driver, 5).await;
     choice(driver, &table, "Approve").await?.click().await?;
     wait_until_chosen(driver, 4).await;
@@ -274,7 +274,7 @@ async fn the_note_on_selected_reviews_outlives_the_page_and_goes_to_no_other_rev
     wait_for_text(driver, "The note does not go with 1 review that was selected after you wrote it.").await;
     browser.is_readable("selected-note", &SCREENS).await;
     browser.screen(1440, 900).await;
-    button(driver, "Approve all that are shown").click().await?;
+    button(driver, "Approve all").click().await?;
     wait_until_chosen(driver, 3).await;
     button(driver, "Send 3 decisions").click().await?;
     wait_for_text(driver, "3 sent").await;

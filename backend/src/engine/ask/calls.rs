@@ -80,7 +80,7 @@ impl<'f> Builder<'f> {
                 let whom = for_whom.map(|whom| format!(", for agent `{whom}`")).unwrap_or_default();
                 format!("Agent `{agent}` wants to {wanted}{whom}.")
             }
-            None => format!("Step `{}` is about to call {tools}.", step.node.place()),
+            None => format!("Step `{}` wants to call {tools}.", step.node.place()),
         };
         let given = match group {
             [(call, gate)] => self.given_title(step, gate, at.seen(call)),

@@ -218,7 +218,7 @@ fn Send(selecting: Selecting, panes: Panes) -> impl IntoView {
     let nothing = Signal::derive(move || number.get() == 0);
     let is_begun = Memo::new(move |_| selection.with(Selection::has_single_choices));
     let (approve, reject) = (
-        move || if is_begun.get() { "Approve the rest" } else { "Approve all that are shown" },
+        move || if is_begun.get() { "Approve the rest" } else { "Approve all" },
         move || if is_begun.get() { "Reject the rest" } else { "Reject all" },
     );
     view! {
