@@ -332,7 +332,7 @@ pub fn channel(via: Via) -> &'static str {
         Via::Timeout => " by the timer",
         Via::Auto => " automatically",
         Via::Judge => " by a judge",
-        Via::Webhook => " through a webhook",
+        Via::Webhook => " by a webhook",
         Via::Slack => " in Slack",
         Via::Cli => " at the terminal",
     }

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use serde_json::Value;
-use shared::decision::{ActionDecision, Decision, Verdict};
+use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::ContentType;
 use shared::log::{Entry, EventData, ToolExecuted};
 use shared::review::Review;
@@ -12,7 +12,7 @@ use crate::components::inert::{in_pieces, inert};
 use crate::components::review::recorded::recorded;
 use crate::components::review::sent::sent as sent_list;
 use crate::state::diffs::text_of;
-use crate::state::story::{channel, decision_of};
+use crate::state::story::decision_of;
 use crate::state::{calls, sent};
 
 #[component]
@@ -65,7 +65,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
             {grant}
             {fact("seen", format!("revision {revision}, {digest}"))}
             {below.map(|below| view! { <dt></dt><dd class="go">{below}</dd> })}
-            {fact("through", through(decision))}
+            {fact("via", via(decision).to_owned())}
         }
     });
     let seal = entry.sealed.map_or_else(|| "not yet".to_owned(), |number| format!("by seal {number}"));
@@ -84,12 +84,18 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     }
 }
 
-/// Through what a decision came. In records of older versions, a token does not show.
-fn through(decision: &Decision) -> String {
-    match channel(decision.via).trim() {
-        "" if decision.token.is_some() => "the API".to_owned(),
-        "" => "the console or the API".to_owned(),
-        channel => channel.to_owned(),
+/// The channel of a decision. In records of older versions, a token does not show.
+fn via(decision: &Decision) -> &'static str {
+    match decision.via {
+        Via::Human | Via::Run if decision.token.is_some() => "API",
+        Via::Human | Via::Run => "console or API",
+        Via::Timeout => "timer",
+        Via::Auto if decision.grant.is_some() => "remembered approval",
+        Via::Auto => "automatic handler",
+        Via::Judge => "judge",
+        Via::Webhook => "webhook",
+        Via::Slack => "Slack",
+        Via::Cli => "terminal",
     }
 }
 
@@ -116,11 +122,16 @@ fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
         }
     }
     let changes: Vec<_> = decision.as_ref().map(|decision| changes(&review, decision)).unwrap_or_default();
+    // A vote alone approves nothing.
+    let sides = if review.resolution.is_some() { "proposed and approved" } else { "shown and changed" };
     let changed = (!changes.is_empty()).then(|| {
-        let cards = changes.into_iter().map(|(name, content_type, old, new)| view! {
-            <section class="card"><header><code>{inert(&name)}</code><span class="muted">"proposed and approved"</span></header>
-                <div class="in"><Diff content_type old new/></div></section>
-        }).collect_view();
+        let card = |(name, content_type, old, new): EditedValue| {
+            view! {
+                <section class="card"><header><code>{inert(&name)}</code><span class="muted">{sides}</span></header>
+                    <div class="in"><Diff content_type old new/></div></section>
+            }
+        };
+        let cards = changes.into_iter().map(card).collect_view();
         view! { <h2 class="sub">"What they changed"</h2>{cards} }
     });
     view! {
