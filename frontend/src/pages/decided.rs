@@ -109,7 +109,7 @@ fn nothing(filtered: bool) -> AnyView {
     } else {
         view! {
             <Empty icon=icondata::LuHistory title="You have not decided anything yet"
-                text="Reviews that you decide or vote on appear here, also once they are over." link=("/inbox", "Go to the inbox")/>
+                text="Reviews that you decide or vote on are listed here, even after they are over." link=("/inbox", "Go to the inbox")/>
         }
         .into_any()
     }

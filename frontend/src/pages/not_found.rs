@@ -9,7 +9,7 @@ pub fn NotFoundPage() -> impl IntoView {
     view! {
         <main class="empty-page">
             <Empty icon=icondata::LuSearch title="Page not found" page=true link=("/inbox", "Go to the inbox")
-                text="The link may be old, or you may not have access to what it names." />
+                text="The link may be old, or you may not have access to this page." />
         </main>
     }
 }

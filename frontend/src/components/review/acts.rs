@@ -36,7 +36,7 @@ pub struct Act {
 }
 
 /// Beside an option that accepts, while there is a text that could also ask for a change.
-const ONLY_A_NOTE: &str = "What you wrote goes along only as a note.";
+const ONLY_A_NOTE: &str = "Your text is sent only as a note.";
 
 /// The ways to decide the review of a pane with its draft. Follows both.
 pub fn acts(pane: Pane) -> Vec<Act> {

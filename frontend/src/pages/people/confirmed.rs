@@ -29,7 +29,7 @@ pub fn RemoveFactor(open: RwSignal<bool>, who: RwSignal<Option<User>>) -> impl I
     let title = Signal::derive(move || format!("Remove the second factor of {}?", name_of(who)));
     view! {
         <Confirm open title keep="Keep it" act="Remove it" failed="Not removed." does=remove>
-            <p>"Until they set up another one, their password alone is enough to log in. Make sure that it is they who ask for it."</p>
+            <p>"Until they set up another one, their password alone is enough to log in. Check that the request really comes from them."</p>
         </Confirm>
     }
 }
