@@ -157,7 +157,7 @@ fn time(row: &InboxRow, now: Timestamp) -> (String, bool, bool) {
         Some(at) => {
             let left = words::left(now, at);
             let is_left = left.is_some();
-            (left.unwrap_or_else(|| "time is up".into()), at < now.after(SOON), is_left)
+            (left.unwrap_or_else(|| "expired".into()), at < now.after(SOON), is_left)
         }
         None => (words::ago(now, review.created_at), false, false),
     }

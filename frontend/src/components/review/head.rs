@@ -117,7 +117,7 @@ fn Due(pane: Pane) -> impl IntoView {
                     let then = then.map(|then| format!(", then {then}")).unwrap_or_default();
                     let text = move || match words::left(pane.live.now.get(), expires) {
                         Some(left) => format!("{left} left{then}"),
-                        None => "The time is up".to_owned(),
+                        None => "Expired".to_owned(),
                     };
                     view! {
                         <span class="due" class:soon=soon title=format!("until {}", time::full(expires))>

@@ -210,7 +210,7 @@ fn Waits(review: Review) -> impl IntoView {
     let then = effects::at_deadline(&review).unwrap_or_default();
     let left = move || {
         let left = words::left(live.now.get(), expires?);
-        Some(left.map_or_else(|| format!("the time is up: {then}"), |left| format!("{left} left, then {then}")))
+        Some(left.map_or_else(|| format!("expired: {then}"), |left| format!("{left} left, then {then}")))
     };
     let href = format!("/reviews/{}", review.id);
     let title = inert(&review.title);
