@@ -271,7 +271,7 @@ async fn the_note_on_selected_reviews_outlives_the_page_and_goes_to_no_other_rev
     tick(driver, &table).click().await?;
     wait_for_text(driver, "3 selected").await;
     button(driver, "Review and decide…").click().await?;
-    wait_for_text(driver, "The note does not go with 1 review that was selected after you wrote it.").await;
+    wait_for_text(driver, "The note is not sent with 1 review that was selected after you wrote it.").await;
     browser.is_readable("selected-note", &SCREENS).await;
     browser.screen(1440, 900).await;
     button(driver, "Approve all").click().await?;

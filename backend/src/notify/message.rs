@@ -141,8 +141,8 @@ pub(super) fn time_left(review: &Review, now: Timestamp) -> Option<String> {
         Some(OnTimeout::Follow | OnTimeout::Goto { .. }) if !review.actions.is_empty() => {
             ", then it counts as rejected"
         }
-        Some(OnTimeout::Goto { .. }) => ", then the run goes on another way",
-        Some(OnTimeout::Follow) if review.kind == ReviewKind::Approval => ", then the run goes on without an answer",
+        Some(OnTimeout::Goto { .. }) => ", then the run takes another path",
+        Some(OnTimeout::Follow) if review.kind == ReviewKind::Approval => ", then the run continues without an answer",
         Some(OnTimeout::Follow) | None => "",
     };
     Some(format!("{} left{then}", span(until.since(now))))
@@ -161,7 +161,7 @@ fn span(time: std::time::Duration) -> String {
 
 /// The outcome of a review in a sentence: what was decided, by whom, and why.
 pub(super) fn outcome(review: &Review) -> String {
-    let Some(resolution) = &review.resolution else { return "It still waits.".to_owned() };
+    let Some(resolution) = &review.resolution else { return "It is still pending.".to_owned() };
     let by: Vec<String> = resolution.authors(&review.decisions).iter().map(ToString::to_string).collect();
     let who = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
     let chosen = resolution.decision.as_ref().and_then(|decision| match &decision.verdict {

@@ -145,7 +145,7 @@ pub fn FlowMenu(parts: FilterParts) -> impl IntoView {
     view! {
         <Show when=move || flows.with(|flows| flows.len() > 1) || chosen.with(Option::is_some)>
             <select class="select" aria-label="Flow" on:change=while_shown(move |event| parts.set("flow", &event_target_value(&event)))>
-                <option value="" prop:selected=move || chosen.with(Option::is_none)>"All flows"</option>
+                <option value="" prop:selected=move || chosen.with(Option::is_none)>"Any flow"</option>
                 {move || flows.get().into_iter().map(|flow| {
                     let id = flow.id.to_string();
                     let own = id.clone();

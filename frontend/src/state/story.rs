@@ -209,7 +209,7 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
                 (None, None, Some(_)) => "an answer".to_owned(),
                 (None, None, None) => "the output".to_owned(),
             };
-            let why = format!("{what} by {}: {}", fired.guardrail, fired.reason);
+            let why = format!("{what} ({}): {}", fired.guardrail, fired.reason);
             match fired.effect {
                 // Only the refusal of a decision has an actor: the person who sent it.
                 Effect::Block if entry.event.actor.is_some() => (format!("was refused {why}"), EventTone::Stop),
@@ -270,8 +270,8 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
             let name = failed.username.map_or_else(|| "somebody".to_owned(), |name| name.to_string());
             let before = failed.unrecorded.map(|count| format!(", after {count} refusals that were not recorded"));
             let what = match (failed.in_session, failed.wrong_code) {
-                (false, false) => "refused to log in",
-                (false, true) => "refused, for a wrong code, to log in",
+                (false, false) => "refused a login as",
+                (false, true) => "refused, for a wrong code, a login as",
                 (true, false) => "refused a wrong password in a session of",
                 (true, true) => "refused a wrong code in a session of",
             };

@@ -155,7 +155,7 @@ fn Note(selecting: Selecting) -> impl IntoView {
     });
     let says = move |without: usize| {
         let some = words::count(without, "review that was", "reviews that were");
-        format!("The note does not go with {some} selected after you wrote it.")
+        format!("The note is not sent with {some} selected after you wrote it.")
     };
     let for_all = move |_| selection.update(|selection| selection.write_note(selection.note.text.clone()));
     Effect::new(move |_| {

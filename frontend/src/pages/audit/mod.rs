@@ -54,7 +54,7 @@ fn Audit() -> impl IntoView {
     let list = move || {
         if none.get() {
             return view! {
-                <Empty icon=icondata::LuListFilter title="No matches" text="Remove a filter or widen the dates." link=("/audit", "Show everything")/>
+                <Empty icon=icondata::LuListFilter title="No matches" text="Remove a filter or widen the dates." link=("/audit", "Show all")/>
             }
             .into_any();
         }

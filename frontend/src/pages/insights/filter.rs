@@ -43,7 +43,7 @@ pub fn InsightsFilters(filter: Memo<InsightsFilter>) -> impl IntoView {
         <div class="chips grow" role="group" aria-label="Time">{ranges}{narrowed}</div>
         <FlowMenu parts/>
         <select class="select" aria-label="Kind" on:change=while_shown(move |event| parts.set("kind", &event_target_value(&event)))>
-            <option value="" prop:selected=move || filter.with(|filter| filter.kind.is_none())>"All kinds"</option>
+            <option value="" prop:selected=move || filter.with(|filter| filter.kind.is_none())>"Any kind"</option>
             {kinds}
         </select>
     }

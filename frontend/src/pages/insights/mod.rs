@@ -146,7 +146,7 @@ fn more(figures: &Figures) -> AnyView {
     let reasons = reasons.map(|(reason, number)| (reason.as_str().replace('_', " "), thousands(*number))).collect();
     view! {
         <div class="more-figures">
-            {list("Judges", judges)}{list("Blocked by guardrails", vetoes)}{list("Asked by agents", agents)}{list("Why agents gave up", reasons)}
+            {list("Judges", judges)}{list("Blocked by guardrails", vetoes)}{list("Asked by agents", agents)}{list("Why agents escalated", reasons)}
         </div>
     }
     .into_any()
@@ -163,7 +163,7 @@ fn nothing(filter: &InsightsFilter) -> AnyView {
     }
     view! {
         <Empty icon=icondata::LuListFilter title="No matches" text="Remove a filter or choose a longer period.">
-            <a href=all.address() class="b">"Show everything"</a>
+            <a href=all.address() class="b">"Show all"</a>
         </Empty>
     }
     .into_any()

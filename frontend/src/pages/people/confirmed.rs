@@ -59,7 +59,7 @@ pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<(
     view! {
         <Confirm open title keep="Keep them" act="Erase personal data" failed="Not erased." does=erase>
             <p>"Gone for good: their name, e-mail address, logins and settings, and what they wrote in comments, reasons and feedback. A pseudonym replaces their name."</p>
-            <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else in the audit log was changed. Flow files, archive files, backups and anything sent from the server still name them."</p>
+            <p>"What stays: what they decided, edited and launched, under the pseudonym, and the proof that nothing else in the audit log was changed. Flow files, archive files, backups and anything sent from the server still name them."</p>
         </Confirm>
     }
 }

@@ -13,7 +13,7 @@ use crate::components::listeners::while_shown;
 pub const SYSTEM: [(&str, &str); 4] = [
     (REVIEWER, "Decides reviews that name no other reviewers, and sees their runs."),
     (ASKER, "Asks people questions, and sees and withdraws its own. Enough for an agent that only asks."),
-    (DEVELOPER, "Asks too, saves flows, launches and cancels runs, and sees all runs."),
+    (DEVELOPER, "Asks questions too, saves flows, launches and cancels runs, and sees all runs."),
     (ADMIN, "All of these, plus people, audit and settings. It includes none of your organisation's own roles."),
 ];
 
