@@ -171,10 +171,8 @@ pub(super) fn outcome(review: &Review) -> String {
         }
         _ => None,
     });
-    let what = match review.chosen_alternative() {
-        Some(_) => "an alternative was chosen",
-        None => resolution.outcome.in_words(review),
-    };
+    let is_alternative = review.chosen_alternative().is_some();
+    let what = if is_alternative { "an alternative was chosen" } else { resolution.outcome.in_words(review) };
     let (first, rest) = what.split_at(1);
     let chosen = chosen.map(|label| format!(": “{label}”")).unwrap_or_default();
     let reason = resolution.reason.as_ref().map(|why| format!(" ({})", one_line(why, MAX_REASON))).unwrap_or_default();
