@@ -53,6 +53,6 @@ mod sockets;
 mod teams;
 mod terminal;
 mod terminal_asks;
-mod unread;
+mod unparsed;
 mod upgrade;
 mod views;

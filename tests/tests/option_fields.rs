@@ -166,7 +166,7 @@ async fn a_number_that_cannot_be_read_stays_as_typed_and_no_part_of_it_is_sent()
     wait_for_text(driver, "A number, such as 12.5").await;
     button(driver, "Pay it").click().await?;
     wait_for_text(driver, "Nothing was sent. Amount: A number, such as 12.5").await;
-    browser.is_readable("number-unread", &screens).await;
+    browser.is_readable("number-unparsed", &screens).await;
     browser.screen(1440, 900).await;
 
     amount.send_keys(Key::Control + "a").await?;

@@ -44,7 +44,7 @@ pub mod standing;
 pub mod story;
 pub mod streams;
 pub mod subject;
-pub mod unread;
+pub mod unparsed;
 pub mod verdict;
 pub mod votes;
 pub mod words;

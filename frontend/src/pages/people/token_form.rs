@@ -70,7 +70,8 @@ pub fn TokenForm(
             return;
         }
         if roles.with_untracked(BTreeSet::is_empty) {
-            problem.set(Some(Problem::invalid("/roles", "Choose at least one: without a role, a token may do nothing.")));
+            problem
+                .set(Some(Problem::invalid("/roles", "Choose at least one: without a role, a token may do nothing.")));
             return;
         }
         let days = TERMS.get(term.get_untracked()).and_then(|(_, days)| *days);

@@ -22,7 +22,7 @@ use kept::{Kept, Shelf};
 pub use password::{asked_by as may_ask_password, asks_password};
 pub use subject::{DraftSubject, Edited, Form, storage_prefix};
 
-use super::unread::Unread;
+use super::unparsed::Unparsed;
 
 /// The largest total size, in bytes, of item values that are stored with a draft. With them, the console can show what
 /// has changed since.
@@ -50,7 +50,8 @@ pub struct Draft {
     pub comment: String,
     /// Texts that were typed in a form and cannot be read. The values at their places are older, so nothing is sent of a
     /// form that has one.
-    pub unread: Unread,
+    #[serde(rename = "unread")]
+    pub unparsed: Unparsed,
 }
 
 /// An edited definition of one version of a flow.
@@ -140,7 +141,7 @@ impl Draft {
             && self.fields.is_empty()
             && self.metadata.is_empty()
             && self.comment.trim().is_empty()
-            && self.unread.is_empty()
+            && self.unparsed.is_empty()
             && self.actions.values().all(|a| *a == ActionDraft::default())
     }
 
@@ -206,7 +207,7 @@ impl Draft {
         for (name, more) in more.chain([("metadata", &self.metadata)]).filter(|(_, more)| !more.is_empty()) {
             parts.push(format!("{name}:\n{}", super::diffs::text_of(&Value::Object(more.clone()))));
         }
-        parts.extend(self.unread.iter().map(|(place, text)| format!("{place}:\n{text}")));
+        parts.extend(self.unparsed.iter().map(|(place, text)| format!("{place}:\n{text}")));
         if !self.comment.trim().is_empty() {
             parts.push(format!("comment: {}", self.comment.trim()));
         }

@@ -198,15 +198,15 @@ fn a_form_that_was_emptied_is_not_untouched() {
 fn text_that_is_not_json_is_a_draft_until_it_is_mended_or_discarded() {
     let (mut drafts, review) = (Drafts::default(), on(1, "Hello"));
     let typed = |draft: &mut Draft| {
-        draft.unread.insert("/metadata", "{".into());
-        draft.unread.insert("/edits/offer/extra", "[1, ".into());
+        draft.unparsed.insert("/metadata", "{".into());
+        draft.unparsed.insert("/edits/offer/extra", "[1, ".into());
     };
     drafts.change(&review, Timestamp(1), typed);
     let kept = drafts.stored(&review.id.into()).unwrap();
     let mut again = Drafts::default();
     again.replace([(review.id.into(), kept.as_str())]);
     assert_eq!(again.review(review.id).unwrap().to_text(), "/edits/offer/extra:\n[1, \n\n/metadata:\n{");
-    again.change(&review, Timestamp(2), |draft| drop(draft.unread.take("/metadata")));
-    again.change(&review, Timestamp(3), |draft| draft.unread.set("/edits/offer", Unread::default()));
+    again.change(&review, Timestamp(2), |draft| drop(draft.unparsed.take("/metadata")));
+    again.change(&review, Timestamp(3), |draft| draft.unparsed.set("/edits/offer", Unparsed::default()));
     assert_eq!(again.review(review.id), None);
 }

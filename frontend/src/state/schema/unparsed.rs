@@ -7,7 +7,7 @@ use super::number::parse_number;
 use super::{Kind, Shape};
 
 /// The texts in a value where its schema wants a number, as mistakes. `place` is the JSON pointer of the value.
-pub fn unread_numbers(schema: &Value, value: &Value, place: &str) -> Vec<Mistake> {
+pub fn unparsed_numbers(schema: &Value, value: &Value, place: &str) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     collect(schema, schema, value, 0, place, &mut mistakes);
     mistakes
@@ -55,7 +55,7 @@ mod tests {
             "rows": { "type": "array", "items": { "type": "object", "properties": { "words": { "type": "integer" } } } },
         } });
         let places = |value: Value| {
-            let mistakes = unread_numbers(&schema, &value, "/edits/offer");
+            let mistakes = unparsed_numbers(&schema, &value, "/edits/offer");
             mistakes.into_iter().map(|one| one.path).collect::<Vec<_>>()
         };
         assert_eq!(

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use shared::error::Mistake;
 
 /// The message for a text that cannot be read.
-pub const UNREAD: &str = "What is typed here cannot be read yet.";
+pub const UNPARSED: &str = "What is typed here cannot be read yet.";
 
 /// Texts that cannot be read, by their places. In a form, these are JSON pointers into its value: "" for the JSON of the
 /// whole form, `/rows/1` for a field. In a draft, each begins with the place of its form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Unread(BTreeMap<String, String>);
+pub struct Unparsed(BTreeMap<String, String>);
 
-impl Unread {
+impl Unparsed {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -57,7 +57,7 @@ impl Unread {
 
     /// The texts of a form as mistakes in what is sent of it at `sent`.
     pub fn mistakes(&self, sent: &str) -> Vec<Mistake> {
-        self.0.keys().map(|place| Mistake::new(format!("{sent}{place}"), "invalid", UNREAD)).collect()
+        self.0.keys().map(|place| Mistake::new(format!("{sent}{place}"), "invalid", UNPARSED)).collect()
     }
 }
 
@@ -72,15 +72,16 @@ mod tests {
 
     #[test]
     fn each_form_has_the_texts_inside_it_and_no_others() {
-        let texts = |places: &[&str]| Unread(places.iter().map(|at| ((*at).to_owned(), format!("{{ {at}"))).collect());
-        let mut all = Unread::default();
+        let texts =
+            |places: &[&str]| Unparsed(places.iter().map(|at| ((*at).to_owned(), format!("{{ {at}"))).collect());
+        let mut all = Unparsed::default();
         all.set("/edits/offer", texts(&["", "/rows/1"]));
         all.set("/edits/offer-2", texts(&["/rows/1"]));
         assert_eq!(all.of("/edits/offer"), texts(&["", "/rows/1"]));
         all.set("/edits/offer", texts(&["/rows/0"]));
         assert_eq!(all.iter().map(|(at, _)| at).collect::<Vec<_>>(), ["/edits/offer-2/rows/1", "/edits/offer/rows/0"]);
         assert_eq!(all.of("/edits/offer").mistakes("/sent")[0].path, "/sent/rows/0");
-        all.set("/edits/offer", Unread::default());
+        all.set("/edits/offer", Unparsed::default());
         assert!(!all.has("/edits/offer") && all.has("/edits/offer-2"));
     }
 }

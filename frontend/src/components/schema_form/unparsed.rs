@@ -5,20 +5,20 @@ use leptos::prelude::*;
 
 use super::draft::FieldDraft;
 use crate::components::inert::inert;
-use crate::state::unread::Unread;
+use crate::state::unparsed::Unparsed;
 
 /// The texts that stand in a form: `whole`, the JSON text if it has a mistake; otherwise those of the fields; and `left`,
 /// those without a field.
 pub fn typed(
     whole: impl Fn() -> Option<String> + Send + Sync + 'static,
     draft: Option<RwSignal<FieldDraft>>,
-    left: RwSignal<Unread>,
-) -> Memo<Unread> {
+    left: RwSignal<Unparsed>,
+) -> Memo<Unparsed> {
     Memo::new(move |_| {
         let mut texts = left.get();
         match (whole(), draft) {
             (Some(text), _) => texts.insert("", text),
-            (None, Some(draft)) => draft.with(|draft| draft.collect_unread("", &mut texts)),
+            (None, Some(draft)) => draft.with(|draft| draft.collect_unparsed("", &mut texts)),
             (None, None) => {}
         }
         texts
@@ -45,14 +45,14 @@ where
 }
 
 /// Says that there are texts without a field, which prevent a decision.
-pub fn flaw_of(left: RwSignal<Unread>) -> Option<String> {
+pub fn flaw_of(left: RwSignal<Unparsed>) -> Option<String> {
     let is_any = left.with(|left| !left.is_empty());
     is_any.then(|| "What you typed has no field any more. Discard it below the form.".to_owned())
 }
 
 /// The texts whose fields are gone, for example because the review has changed.
 #[component]
-pub fn LeftOver(left: RwSignal<Unread>) -> impl IntoView {
+pub fn LeftOver(left: RwSignal<Unparsed>) -> impl IntoView {
     let texts = move || {
         let text = |(place, text): (&str, &str)| {
             view! {
@@ -66,7 +66,7 @@ pub fn LeftOver(left: RwSignal<Unread>) -> impl IntoView {
         <Show when=move || left.with(|left| !left.is_empty())>
             <div class="left-over">
                 {texts}
-                <button type="button" class="b sm" on:click=move |_| left.set(Unread::default())>"Discard what has no field"</button>
+                <button type="button" class="b sm" on:click=move |_| left.set(Unparsed::default())>"Discard what has no field"</button>
             </div>
         </Show>
     }
