@@ -26,12 +26,12 @@ const PAUSE_MS: u32 = 1000;
 
 /// The parts of the data to load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Unread {
+struct ToReload {
     run: bool,
     report: bool,
 }
 
-impl Unread {
+impl ToReload {
     fn add(&mut self, more: Self) {
         self.run |= more.run;
         self.report |= more.report;
@@ -42,9 +42,9 @@ impl Unread {
 #[derive(Debug, Default)]
 struct Reading {
     /// The parts to load next.
-    unread: Unread,
+    to_reload: ToReload,
     /// The parts that could not be loaded. They are loaded with the next load, or after a pause.
-    failed: Unread,
+    failed: ToReload,
     /// The number of loads that failed one after another.
     failures: u32,
     busy: bool,
@@ -106,7 +106,7 @@ impl RunData {
 
     /// Reloads everything soon.
     pub fn load(self) {
-        self.read(Unread { run: true, report: true });
+        self.read(ToReload { run: true, report: true });
     }
 
     /// Applies a log entry of the run.
@@ -129,13 +129,13 @@ impl RunData {
         if let Some(summary) = newer {
             self.run.update(|run| run.as_mut().into_iter().for_each(|run| run.summary.clone_from(&summary)));
         }
-        self.read(Unread { run: true, report: anew });
+        self.read(ToReload { run: true, report: anew });
     }
 
-    fn read(self, more: Unread) {
+    fn read(self, more: ToReload) {
         let begin = self.reading.try_update_value(|reading| {
-            reading.unread.add(more);
-            reading.unread.add(std::mem::take(&mut reading.failed));
+            reading.to_reload.add(more);
+            reading.to_reload.add(std::mem::take(&mut reading.failed));
             !std::mem::replace(&mut reading.busy, true)
         });
         if begin != Some(true) {
@@ -144,22 +144,22 @@ impl RunData {
         spawn_local(async move {
             TimeoutFuture::new(GATHER_MS).await;
             // `None`: the page is gone.
-            while let Some(unread) = self.reading.try_update_value(|reading| {
-                reading.busy = reading.unread != Unread::default();
+            while let Some(parts) = self.reading.try_update_value(|reading| {
+                reading.busy = reading.to_reload != ToReload::default();
                 reading.meanwhile.clear();
-                let mut unread = std::mem::take(&mut reading.unread);
-                if unread != Unread::default() {
-                    unread.add(std::mem::take(&mut reading.failed));
+                let mut parts = std::mem::take(&mut reading.to_reload);
+                if parts != ToReload::default() {
+                    parts.add(std::mem::take(&mut reading.failed));
                 }
-                unread
-            }) && unread != Unread::default()
+                parts
+            }) && parts != ToReload::default()
             {
-                let run = async { if unread.run { Some(self.api.run(self.id).await) } else { None } };
-                let report = async { if unread.report { Some(self.api.report(self.id).await) } else { None } };
+                let run = async { if parts.run { Some(self.api.run(self.id).await) } else { None } };
+                let report = async { if parts.report { Some(self.api.report(self.id).await) } else { None } };
                 let (run, report) = futures::join!(run, report);
                 match (run.transpose(), report.transpose()) {
                     (Ok(run), Ok(report)) => self.take(run, report),
-                    (Err(problem), _) | (_, Err(problem)) => self.fail(unread, problem),
+                    (Err(problem), _) | (_, Err(problem)) => self.fail(parts, problem),
                 }
                 TimeoutFuture::new(PAUSE_MS).await;
             }
@@ -167,14 +167,14 @@ impl RunData {
     }
 
     /// Notes what could not be loaded, and loads it again after a pause.
-    fn fail(self, unread: Unread, problem: Problem) {
+    fn fail(self, parts: ToReload, problem: Problem) {
         // A person may still try again what the console does not.
         let is_passing = reconnect::is_passing(&problem);
         if self.problem.try_set(Some(problem)).is_some() {
             return;
         }
         let failures = self.reading.try_update_value(|reading| {
-            reading.failed.add(unread);
+            reading.failed.add(parts);
             reading.failures = reading.failures.saturating_add(1);
             reading.failures
         });
@@ -183,7 +183,7 @@ impl RunData {
             TimeoutFuture::new(reconnect::wait_ms(failures, js_sys::Math::random()).max(PAUSE_MS)).await;
             // A later load has a pause of its own.
             if self.reading.try_with_value(|reading| reading.failures == failures) == Some(true) {
-                self.read(Unread::default());
+                self.read(ToReload::default());
             }
         });
     }
