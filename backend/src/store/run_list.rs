@@ -88,7 +88,7 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
     let most = u32::try_from(FEW + 1).unwrap_or(u32::MAX);
     // Counted along the index alone: most reviewers are involved in many runs, and looking up the review of each row
     // would cost more than the page itself.
-    let sql = Sql::new("SELECT COUNT(*) FROM (SELECT 1 FROM review_audience WHERE subject").among(&involved.subjects);
+    let sql = Sql::new("SELECT COUNT(*) FROM (SELECT 1 FROM review_audience WHERE subject").among(&involved.keys);
     let rows = conn.first(sql.push(" LIMIT ").bind(most).push(") AS n"), Row::int).await?;
     if rows.is_some_and(|rows| rows >= i64::from(most)) {
         return Ok(VisibleRuns::Many(own));
@@ -96,7 +96,7 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
     let sql = Sql::new("SELECT v.run_id FROM review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND ");
     let sql = involved.shows(sql, conn.kind()).push(" LIMIT ").bind(most);
     let rows = conn.fetch(sql).await?;
-    // A run occurs once for each of its reviews and subjects.
+    // A run occurs once for each of its reviews and audience keys.
     let runs: BTreeSet<_> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
     Ok(if rows.len() > FEW { VisibleRuns::Many(own) } else { VisibleRuns::Few(own, runs.into_iter().collect()) })
 }

@@ -238,21 +238,20 @@ impl Conn {
     async fn waiting_for(&mut self, name: &Username, now: i64) -> Result<(i64, i64), Error> {
         const NAMES: [&str; 3] = ["user:", "handed:", "voter:"];
         let not_over = |sql: Sql| sql.push("status NOT IN (").list(RunStatus::OVER.map(RunStatus::as_str)).push(")");
-        let subjects = ["user", "asked", "decided", "handed", "gave", "voter", "barred"];
-        let subjects: Vec<String> = subjects.iter().map(|kind| format!("{kind}:{name}")).collect();
+        let keys = ["user", "asked", "decided", "handed", "gave", "voter", "barred"];
+        let keys: Vec<String> = keys.iter().map(|kind| format!("{kind}:{name}")).collect();
         let mut sql = Sql::new("SELECT COUNT(*) FROM (");
         for carriers in ["0", "1"] {
             sql = sql.push("SELECT id FROM runs WHERE carries_question = ").push(carriers).push(" AND requested_by = ");
             sql = not_over(sql.bind(name.as_str()).push(" AND ")).push(" UNION ");
         }
         let sql = sql.push("SELECT r.id FROM review_audience a JOIN reviews v ON v.id = a.review_id ");
-        let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(subjects.iter());
+        let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(keys.iter());
         let runs = self.first(not_over(sql.push(") AND r.")).push(") AS u"), Row::int).await?.unwrap_or(0);
-        let names: Vec<&String> =
-            subjects.iter().filter(|one| NAMES.iter().any(|kind| one.starts_with(kind))).collect();
+        let names: Vec<&String> = keys.iter().filter(|one| NAMES.iter().any(|kind| one.starts_with(kind))).collect();
         let names_them = |outline: &Review| {
-            let subjects = visibility::subjects_of(outline);
-            names.iter().any(|subject| subjects.contains(*subject))
+            let keys = visibility::audience_keys(outline);
+            names.iter().any(|key| keys.contains(*key))
         };
         let mut named = self.classes_where(names_them).await?;
         // PostgreSQL does not accept an empty list.

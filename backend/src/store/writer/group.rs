@@ -104,8 +104,8 @@ pub(super) struct RunWork {
 /// Where the database has a pending review.
 pub(super) struct StoredPlaces {
     pub queue: Urgency,
-    /// The subjects under which it is found. `None` if they are unknown because the review cannot be read.
-    pub subjects: Option<BTreeSet<String>>,
+    /// The audience keys under which it is found. `None` if they are unknown because the review cannot be read.
+    pub audience_keys: Option<BTreeSet<String>>,
 }
 
 /// A run whose state or pending review cannot be read.

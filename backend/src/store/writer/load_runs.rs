@@ -97,8 +97,8 @@ impl Group {
             work.unreadable.get_or_insert(UnreadableRun { why, tasks: Vec::new() });
         }
         if review.is_pending() {
-            let subjects = (!review.unreadable).then(|| visibility::subjects_of(&review));
-            work.stored_reviews.insert(review.id, StoredPlaces { queue: Urgency::of(&review), subjects });
+            let audience_keys = (!review.unreadable).then(|| visibility::audience_keys(&review));
+            work.stored_reviews.insert(review.id, StoredPlaces { queue: Urgency::of(&review), audience_keys });
         }
         if let Some(snapshot) = &mut work.snapshot {
             snapshot.reviews.insert(review.id, review);

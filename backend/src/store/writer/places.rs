@@ -1,5 +1,5 @@
 //! The rows by which decided objects are found: runs by status, reviews in the queue, among undecided ones and under
-//! their subjects, and the steps of runs. The data that were read say where each object is found so
+//! their audience keys, and the steps of runs. The data that were read say where each object is found so
 //! far.
 
 use std::collections::BTreeSet;
@@ -56,9 +56,9 @@ impl Rows {
             self.classes.insert(class, outline);
         }
         self.undecided.extend(undecided_row(review));
-        let subjects = visibility::subjects_of(review);
+        let keys = visibility::audience_keys(review);
         let mut known = &BTreeSet::new();
-        if let Some(StoredPlaces { queue, subjects: stored }) = stored {
+        if let Some(StoredPlaces { queue, audience_keys: stored }) = stored {
             if !review.is_pending() || *queue != Urgency::of(review) {
                 self.left_queue.push(queue_key(*queue));
             }
@@ -67,10 +67,10 @@ impl Rows {
                 None => self.unknown.push(review.id),
             }
         }
-        let row = |subject: &String| audience_row(review, subject.clone());
-        // If a vote returns to its owner, or is voided, the review loses subjects.
-        self.left_audience.extend(known.difference(&subjects).map(row));
-        self.audience.extend(subjects.difference(known).map(row));
+        let row = |key: &String| audience_row(review, key.clone());
+        // If a vote returns to its owner, or is voided, the review loses keys.
+        self.left_audience.extend(known.difference(&keys).map(row));
+        self.audience.extend(keys.difference(known).map(row));
         Ok(())
     }
 }

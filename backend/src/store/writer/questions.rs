@@ -20,15 +20,15 @@ const MOST_PENDING: u64 = 100;
 impl Group {
     /// Reads how many questions are pending of the people who ask another one.
     pub async fn load_open_questions(&mut self, conn: &mut Conn, changes: &[Change]) -> Result<(), Error> {
-        let mut subjects = BTreeSet::new();
+        let mut keys = BTreeSet::new();
         for change in changes {
             if let (Operation::Ask { question, .. }, Some(actor)) = (&change.operation, &change.by) {
-                subjects.insert(queue::question(question.kind, &actor.principal.username));
+                keys.insert(queue::question(question.kind, &actor.principal.username));
                 let flow = Arc::clone(&question.flow);
                 self.compiled.insert((flow.flow.id.clone(), flow.version), flow);
             }
         }
-        let sql = Sql::new("SELECT question, COUNT(*) FROM queue WHERE question").among(&subjects);
+        let sql = Sql::new("SELECT question, COUNT(*) FROM queue WHERE question").among(&keys);
         for row in conn.fetch(sql.push(" GROUP BY question")).await? {
             self.asked.insert(row.text(0)?, u64::try_from(row.int(1)?).unwrap_or(0));
         }
@@ -55,8 +55,8 @@ impl Group {
     pub fn ask(&mut self, by: Option<&Principal>, run: RunId, question: &Carrier, moment: Moment) -> Answer {
         let by = by.ok_or(CommitError::Unauthenticated)?;
         allow(Some(by), Act::Ask)?;
-        let subject = queue::question(question.kind, &by.username);
-        let waiting = self.asked.get(&subject).copied().unwrap_or(0);
+        let key = queue::question(question.kind, &by.username);
+        let waiting = self.asked.get(&key).copied().unwrap_or(0);
         if waiting >= MOST_PENDING {
             let kind = question.kind.as_str();
             return Err(CommitError::TooManyPending(format!(
@@ -67,7 +67,7 @@ impl Group {
         }
         let Carrier { flow, input, context, .. } = question;
         self.begin(by, run, flow, input.clone(), context.clone(), moment)?;
-        self.asked.insert(subject, waiting + 1);
+        self.asked.insert(key, waiting + 1);
         let reviews = self.runs.get(&run).and_then(|work| work.snapshot.as_ref()).map(|snapshot| &snapshot.reviews);
         let review = reviews.and_then(|reviews| reviews.values().next()).ok_or(CommitError::NotFound)?;
         Ok(Committed::Review { review: Box::new(review.clone().seen_by(Some(&by.username))) })

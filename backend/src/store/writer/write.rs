@@ -51,10 +51,10 @@ pub(super) struct Rows {
     pub(super) classes: BTreeMap<Uuid, String>,
     pub(super) queue: Vec<Vec<Arg>>,
     pub(super) undecided: Vec<Vec<Arg>>,
-    /// Subjects under which reviews are no longer found.
+    /// Audience keys under which reviews are no longer found.
     pub(super) left_audience: Vec<Vec<Arg>>,
     pub(super) audience: Vec<Vec<Arg>>,
-    /// Reviews whose stored subjects are unknown.
+    /// Reviews whose stored audience keys are unknown.
     pub(super) unknown: Vec<ReviewId>,
     pub(super) steps: Vec<Vec<Arg>>,
     pub(super) ended_tasks: Vec<Vec<Arg>>,
