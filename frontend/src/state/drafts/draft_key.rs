@@ -1,4 +1,4 @@
-//! The subjects of drafts, and the names under which the browser stores them.
+//! The keys of drafts: what each belongs to, and the name under which the browser stores it.
 
 use shared::id::{ReviewId, RunId, Username};
 
@@ -7,7 +7,7 @@ pub type Edited = (String, u32);
 
 /// What a draft belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DraftSubject {
+pub enum DraftKey {
     Review(ReviewId),
     /// A version of a flow.
     Flow(Edited),
@@ -59,25 +59,25 @@ fn edited(path: &str) -> Option<Edited> {
     Some((id.to_owned(), version.parse().ok()?))
 }
 
-impl From<ReviewId> for DraftSubject {
+impl From<ReviewId> for DraftKey {
     fn from(id: ReviewId) -> Self {
         Self::Review(id)
     }
 }
 
-impl From<Edited> for DraftSubject {
+impl From<Edited> for DraftKey {
     fn from(edited: Edited) -> Self {
         Self::Flow(edited)
     }
 }
 
-impl From<Form> for DraftSubject {
+impl From<Form> for DraftKey {
     fn from(form: Form) -> Self {
         Self::Form(form)
     }
 }
 
-impl DraftSubject {
+impl DraftKey {
     /// The key under which the browser stores this person's draft.
     pub fn storage_key(&self, owner: &Username) -> String {
         let prefix = storage_prefix(owner);

@@ -1,4 +1,4 @@
-//! The subject of a review, beyond its title, which distinguishes reviews of one flow in the list.
+//! The line that distinguishes reviews of one flow in the list, beside their titles.
 
 use serde_json::Value;
 use shared::review::{Item, Review};
@@ -6,13 +6,13 @@ use shared::topic::{cut, plain, topic, topic_of};
 
 use super::words;
 
-/// The maximum number of subjects in a row.
+/// The maximum number of topics in a row.
 const NAMED: usize = 2;
 /// The maximum length of each, in characters: rows are narrow.
 const LONGEST: usize = 40;
 
-/// The subject of the calls or values under review, unless the title names it already.
-pub fn subject(review: &Review) -> Option<String> {
+/// The topics of the calls or values under review, unless the title names it already.
+pub fn distinction(review: &Review) -> Option<String> {
     let calls = review.actions.iter().filter_map(|action| topic(&action.arguments));
     let values = review.items.iter().filter_map(of_item);
     let mut named: Vec<String> = Vec::new();
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn reviews_of_one_flow_are_told_apart_by_what_is_under_review() {
-        let of = |patch: Value| subject(&review(1, 1, patch));
+        let of = |patch: Value| distinction(&review(1, 1, patch));
         let text =
             |text: &str| json!([{ "key": "draft", "content_type": "markdown", "value": text, "editable": true }]);
         assert_eq!(of(json!({ "items": text("# The **ocean**\n\nIt is deep.") })).as_deref(), Some("The ocean"));
@@ -70,9 +70,9 @@ mod tests {
         );
         let mut both = calls(1, 1);
         both.title = "delete_file and list_files".to_owned();
-        assert_eq!(subject(&both).as_deref(), Some("/a"), "the same thing is named once");
+        assert_eq!(distinction(&both).as_deref(), Some("/a"), "the same thing is named once");
         both.actions[1].arguments = json!({ "path": "x".repeat(80) }).as_object().cloned().unwrap();
-        assert_eq!(subject(&both), Some(format!("/a, {}…", "x".repeat(LONGEST))));
+        assert_eq!(distinction(&both), Some(format!("/a, {}…", "x".repeat(LONGEST))));
     }
 
     #[test]
