@@ -58,7 +58,7 @@ pub async fn look_up(store: &Store, folder: &Folder, id: RunId) -> Result<Option
     read.map_err(|error: io::Error| broken(error.to_string()))?;
     let run = found.ok_or_else(|| broken("the file does not contain it".to_owned()))?;
     let compiled = store.flow_of(&run.state).await?.ok();
-    let shown = engine::view(compiled.as_deref(), &run.state);
+    let shown = engine::shown_run(compiled.as_deref(), &run.state);
     let (steps, reviews, deliveries) = (run.steps, run.reviews, run.deliveries);
     Ok(Some(ArchivedContent { archived, run: shown, steps, reviews, deliveries, log, inputs }))
 }

@@ -24,10 +24,10 @@ use shared::time::Timestamp;
 use super::guardrail_reply::GuardrailReply;
 use super::next::{Answered, Arrival, EndedStep, QuestionAnswer, StepEnd};
 use super::phase::{Branch, Phase};
+use super::projection;
 use super::question::{Question, Subject};
 use super::state::RunState;
 use super::transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
-use super::view;
 use crate::clock::{Ids, Moment};
 use crate::flow::{Compiled, EvalError};
 
@@ -120,7 +120,7 @@ impl<'f> Builder<'f> {
 
     /// Begins a transition of a run that the store has read.
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
-        let before = view::status(&snapshot.state);
+        let before = projection::status(&snapshot.state);
         let Snapshot { state, reviews, grants, people, feedback } = snapshot;
         Self { reviews, grants, people, feedback, before: Some(before), ..Self::start(flow, state, moment) }
     }
@@ -131,7 +131,7 @@ impl<'f> Builder<'f> {
         self.state.format = RunState::FORMAT;
         self.state.revision += 1;
         self.state.updated_at = self.now;
-        let after = view::status(&self.state);
+        let after = projection::status(&self.state);
         match (self.before, after) {
             (Some(RunStatus::WaitingForHuman), RunStatus::Running) => {
                 self.emit_run(None, |run| EventData::RunResumed(OfRun { run }));
@@ -146,7 +146,7 @@ impl<'f> Builder<'f> {
 
     /// Returns a transition that only has entries, and leaves the run as it was, with its revision.
     pub(super) fn into_transition(self, refused: Option<Refusal>) -> Transition {
-        let run = view::summary(&self.state);
+        let run = projection::summary(&self.state);
         let shown = self.state.shown_id();
         // A carrier has no entries of its own, only those of its review.
         let emitted = self.events.into_iter().filter(|entry| shown.is_some() || entry.review_id.is_some());

@@ -6,9 +6,9 @@ use shared::error::{FlowCode, RunError};
 use shared::id::TaskId;
 
 use super::builder::Builder;
+use super::projection;
 use super::state::RunOutcome;
 use super::transition::Refusal;
-use super::view;
 
 impl Builder<'_> {
     /// Cancels the run for a person who may do so.
@@ -45,7 +45,7 @@ impl Builder<'_> {
     }
 
     fn may_cancel(&self, by: &Principal) -> Result<(), Refusal> {
-        Refusal::unless(access(by, Act::CancelRun(&view::summary(&self.state))))?;
+        Refusal::unless(access(by, Act::CancelRun(&projection::summary(&self.state))))?;
         if self.state.outcome.is_some() { Err(Refusal::RunOver) } else { Ok(()) }
     }
 

@@ -9,8 +9,8 @@ use shared::run::{Step, StepStatus};
 use super::builder::Builder;
 use super::next::EndedStep;
 use super::phase::{Branch, Phase};
+use super::projection;
 use super::state::RunOutcome;
-use super::view;
 
 impl Builder<'_> {
     pub(super) fn end_run(&mut self, outcome: RunOutcome) {
@@ -88,7 +88,7 @@ impl Builder<'_> {
     fn emit_end(&mut self, outcome: &RunOutcome, by: Option<Author>) {
         match outcome {
             RunOutcome::Completed { .. } => {
-                let output = view::output(self.flow, &self.state.keys);
+                let output = projection::output(self.flow, &self.state.keys);
                 self.emit_run(None, |run| EventData::RunCompleted(RunCompleted { run, output }));
             }
             RunOutcome::Failed { .. } => self.emit_run(None, |run| EventData::RunFailed(OfRun { run })),

@@ -27,6 +27,7 @@ pub(crate) mod model_call;
 mod next;
 mod nodes;
 mod phase;
+mod projection;
 mod prompt;
 mod question;
 mod request;
@@ -40,7 +41,6 @@ mod steps;
 mod team;
 mod transition;
 mod upgrade;
-mod view;
 mod work;
 
 #[cfg(test)]
@@ -55,13 +55,13 @@ pub use guardrail_reply::GuardrailReply;
 pub use input::{HandlerAnswer, Input, ModelAnswer, ModelToolCall, TaskFailure};
 pub use launch::Launch;
 pub use phase::{Branch, Phase};
+pub use projection::{given_out, report, shown_run, summary};
 pub use question::{Approval, Asked, Question, Subject, Timer};
 #[cfg(test)]
 pub use request::request_of;
 pub use spent::ModelUsage;
 pub use state::{Frame, RunOutcome, RunState, Unanswered};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
-pub use view::{given_out, report, run as view, summary};
 pub use work::{HandlerRequest, ModelRequest, ToolRequest, ToolSpec, Work, of as work};
 
 use std::time::Duration;

@@ -22,7 +22,7 @@ use crate::engine::next::QuestionAnswer;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Findings, Ruling};
-use crate::engine::{scope, view};
+use crate::engine::{projection, scope};
 use crate::flow::guardrail::{Finding, action};
 use crate::flow::{Compiled, embed, has_references, reference};
 
@@ -128,7 +128,7 @@ impl<'f> Builder<'f> {
             (Subject::Agent { .. }, Phase::Agent { conversation, .. }) => Some(Proposed::of_agent(conversation)),
             (Subject::Output { .. }, Phase::Returning { step }) => {
                 let flow = self.flow.of(&step.node);
-                let output = view::output(flow, self.state.keys_of(&step.node));
+                let output = projection::output(flow, self.state.keys_of(&step.node));
                 Some(Proposed::of_output(flow, output))
             }
             _ => None,

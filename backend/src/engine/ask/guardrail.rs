@@ -21,7 +21,7 @@ use crate::engine::invoke::parameters;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Blocked, CallRulings, Findings, Ruling, inquiries, words};
 use crate::engine::transition::Refusal;
-use crate::engine::{carrier, scope, view};
+use crate::engine::{carrier, projection, scope};
 use crate::flow::guardrail::{Finding, GuardrailVerdict, Inquiry, Matter, action};
 
 /// The values that a decision puts into the run.
@@ -267,7 +267,7 @@ impl Builder<'_> {
             self.check_matter("output", &NodeId::end_of(""), GuardrailScope::Outputs, what, output.clone(), None)
         };
         let fits = |redacted| fitting_output(self.flow, redacted);
-        guard(view::output(self.flow, &self.state.keys), check, fits)
+        guard(projection::output(self.flow, &self.state.keys), check, fits)
     }
 
     /// Returns what guardrails ask programs about the output of the run before it can be returned.

@@ -22,9 +22,9 @@ use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::invoke::listed;
 use crate::engine::model_call::{parse, without_fence};
+use crate::engine::projection;
 use crate::engine::question::{Approval, Asked, Judged, JudgedChanges, Question, Subject, Timer};
 use crate::engine::transition::{Refusal, TaskKind};
-use crate::engine::view;
 use crate::flow::check_value;
 
 /// The name of a judge among the names of agents.
@@ -190,7 +190,7 @@ impl Builder<'_> {
             size = size.saturating_sub(oldest.to_string().len());
             is_cut = true;
         }
-        let usage = view::usage(state, self.now);
+        let usage = projection::usage(state, self.now);
         json!({
             "agent_calls": calls, "decisions": decisions, "total_tokens": usage.total_tokens,
             "total_cost_usd": usage.total_cost_usd, "elapsed_ms": usage.elapsed_ms, "oldest_left_out": is_cut,

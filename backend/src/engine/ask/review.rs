@@ -22,7 +22,7 @@ use crate::engine::next::QuestionAnswer;
 use crate::engine::question::{Asked, Question, Subject, Timer};
 use crate::engine::ruling::Findings;
 use crate::engine::transition::TaskKind;
-use crate::engine::{digest, view};
+use crate::engine::{digest, projection};
 
 impl Builder<'_> {
     /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them.
@@ -168,7 +168,7 @@ impl Builder<'_> {
             decisions: Vec::new(),
             resolution: None,
             context: self.state.context.clone(),
-            usage: view::usage(&self.state, self.now),
+            usage: projection::usage(&self.state, self.now),
             requested_by: self.state.requested_by.clone(),
             created_at: self.now,
             expires_at,

@@ -18,9 +18,9 @@ use crate::engine::invoke::listed;
 use crate::engine::launch::{checked_input, properties, state_keys};
 use crate::engine::next::Arrival;
 use crate::engine::phase::{Branch, Phase};
+use crate::engine::projection;
 use crate::engine::scope;
 use crate::engine::state::Frame;
-use crate::engine::view;
 
 impl Builder<'_> {
     /// Enters a flow node: starts the called flow in a new frame. `Err` if the step fails.
@@ -79,7 +79,7 @@ impl Builder<'_> {
             return true;
         }
         let keys = self.state.frames.get(&frame).map(|frame| frame.keys.clone()).unwrap_or_default();
-        let output = view::output(self.flow.of(&NodeId::end_of(&frame)), &keys);
+        let output = projection::output(self.flow.of(&NodeId::end_of(&frame)), &keys);
         self.give_to_caller(&frame, output);
         true
     }

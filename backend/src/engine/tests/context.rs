@@ -93,7 +93,7 @@ fn for_whom_a_run_goes_and_what_decisions_add_reach_every_later_step() {
     let closed = play.key("closed").as_str().unwrap();
     let metadata = r#"{"plan":"gold","ticket":"T-8","question":"Is this right?"}"#;
     assert_eq!(closed, format!("mara s1 {metadata}"));
-    assert_eq!(view(Some(&play.flow), &play.snapshot.state).context.metadata["ticket"], "T-8");
+    assert_eq!(shown_run(Some(&play.flow), &play.snapshot.state).context.metadata["ticket"], "T-8");
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Group {
         let compiled = &Arc::clone(self.flow(flow, version)?);
         self.begin(by, run, compiled, input, context, moment)?;
         let state = &self.snapshot(run)?.state;
-        Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), state)) })
+        Ok(Committed::Run { run: Box::new(engine::shown_run(Some(compiled), state)) })
     }
 
     /// Starts a run. Returns [`CommitError::Conflict`] if it exists.
@@ -99,7 +99,7 @@ impl Group {
         self.apply(by, run, input, moment)?;
         let state = &self.snapshot(run)?.state;
         let compiled = self.flow(&state.flow, state.version).ok().map(Arc::as_ref);
-        Ok(Committed::Run { run: Box::new(engine::view(compiled, state)) })
+        Ok(Committed::Run { run: Box::new(engine::shown_run(compiled, state)) })
     }
 
     pub fn apply_to_review(

@@ -68,7 +68,7 @@ pub fn report(
 }
 
 /// Returns the run as the API shows it.
-pub fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
+pub fn shown_run(flow: Option<&Compiled>, state: &RunState) -> Run {
     let cancel_reason = match &state.outcome {
         Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
         _ => None,
