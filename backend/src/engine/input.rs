@@ -211,7 +211,8 @@ pub enum Input {
         feedback: NewFeedback,
     },
     /// Somebody opened a review; for the audit only.
-    View {
+    #[serde(rename = "view")]
+    Viewed {
         /// The review that they opened, whether pending or not.
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
@@ -236,7 +237,7 @@ macro_rules! person_of {
             | Self::Reassign { by, .. }
             | Self::Comment { by, .. }
             | Self::Withdraw { by, .. }
-            | Self::View { by, .. } => Some(by),
+            | Self::Viewed { by, .. } => Some(by),
             _ => None,
         }
     };
@@ -264,7 +265,7 @@ impl Input {
             | Self::Comment { review, .. }
             | Self::Withdraw { review, .. }
             | Self::CallBack { review, .. }
-            | Self::View { review, .. } => Some(*review),
+            | Self::Viewed { review, .. } => Some(*review),
             _ => None,
         }
     }

@@ -96,7 +96,7 @@ pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) 
 }
 
 fn respond(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
-    if let Input::View { review, by, seen } = input {
+    if let Input::Viewed { review, by, seen } = input {
         let mut builder = Builder::resume(flow, snapshot, moment);
         builder.viewed(review, &by, seen)?;
         return Ok(builder.into_transition(None));
@@ -211,7 +211,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         },
         // Voters were already checked again above.
         Input::Recount if recounted => Ok(()),
-        Input::Recount | Input::View { .. } => Err(Refusal::Unchanged),
+        Input::Recount | Input::Viewed { .. } => Err(Refusal::Unchanged),
         Input::Cancel { by, reason } => builder.cancel(&by, reason),
         Input::Claim { review, by, via } => builder.claim(review, &by, via),
         Input::Release { review, by, via } => builder.release(review, &by, via),

@@ -79,7 +79,7 @@ use api::Api;
 use problem::Refused;
 use reads::ReadsAtOnce;
 use request_metrics::RequestMetrics;
-use reviews::{ChecksAtOnce, RecordedViews};
+use reviews::{ChecksAtOnce, ViewedReviews};
 use wait::Waits;
 
 /// The shared state of all handlers. Cheap to clone: it is cloned for every layer and every request.
@@ -102,7 +102,7 @@ pub struct AppParts {
     pub seals: Seals,
     /// The connections to people and programs outside the console.
     pub outside: Outside,
-    views: RecordedViews,
+    viewed_reviews: ViewedReviews,
     waits: Waits,
     checks: ChecksAtOnce,
     reads: ReadsAtOnce,
@@ -176,7 +176,7 @@ impl AppState {
             edge,
             seals,
             outside,
-            views: RecordedViews::default(),
+            viewed_reviews: ViewedReviews::default(),
             waits: Waits::default(),
             checks: ChecksAtOnce::default(),
             reads: ReadsAtOnce::default(),

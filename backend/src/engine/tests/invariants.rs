@@ -6,8 +6,8 @@ use super::*;
 
 impl Play {
     /// Checks what a transition may change of the run as it is now.
-    pub(super) fn check_transition(&self, transition: &Transition, is_view: bool) {
-        if is_view {
+    pub(super) fn check_transition(&self, transition: &Transition, is_viewed: bool) {
+        if is_viewed {
             assert_eq!((&transition.state, &*transition.reviews), (&self.snapshot.state, &[][..]), "a view changed it");
         } else {
             assert_eq!(transition.state.revision, self.snapshot.state.revision + 1);

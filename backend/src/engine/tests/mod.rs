@@ -243,9 +243,9 @@ impl Play {
         let snapshot = Snapshot { people: self.people.clone(), ..self.snapshot.clone() };
         let transition = apply(&self.flow, snapshot.clone(), input.clone(), moment)?;
         let recorded = Snapshot { people: transition.people_used.clone(), ..snapshot };
-        let is_view = matches!(input, Input::View { .. });
+        let is_viewed = matches!(input, Input::Viewed { .. });
         assert_eq!(apply(&self.flow, recorded, input, moment).unwrap(), transition, "not replayable");
-        self.check_transition(&transition, is_view);
+        self.check_transition(&transition, is_viewed);
         let refused = transition.refused.clone();
         self.take(transition);
         Ok(refused)

@@ -111,9 +111,9 @@ impl Group {
     ) -> Answer {
         let run = *self.run_of.get(&review).ok_or(CommitError::NotFound)?;
         let viewer = input.by().map(|by| by.username.clone());
-        let is_view = matches!(input, Input::View { .. });
+        let is_viewed = matches!(input, Input::Viewed { .. });
         self.apply(by, run, input, moment)?;
-        if is_view {
+        if is_viewed {
             return Ok(Committed::Done);
         }
         let review = self.snapshot(run)?.reviews.get(&review).cloned().ok_or(CommitError::NotFound)?;

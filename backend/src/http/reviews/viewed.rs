@@ -23,11 +23,11 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The views that this process has recorded recently: the person or their tokens, the review and its revision.
 #[derive(Debug, Default)]
-pub(in crate::http) struct RecordedViews(Mutex<HashSet<(LimitHolder, ReviewId, u32)>>);
+pub(in crate::http) struct ViewedReviews(Mutex<HashSet<(LimitHolder, ReviewId, u32)>>);
 
-impl RecordedViews {
+impl ViewedReviews {
     /// Remembers a view, and returns whether it was not remembered before.
-    fn is_first_view(&self, view: (LimitHolder, ReviewId, u32)) -> bool {
+    fn is_first(&self, view: (LimitHolder, ReviewId, u32)) -> bool {
         let mut views = self.0.lock();
         if views.len() >= REMEMBERED {
             views.clear();
@@ -55,7 +55,7 @@ pub(super) async fn record(caller: &Caller, review: &Review) {
     let principal = caller.principal();
     let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();
     let view = (LimitHolder::of(principal), review.id, review.revision);
-    if !counts || !caller.state.views.is_first_view(view.clone()) {
+    if !counts || !caller.state.viewed_reviews.is_first(view.clone()) {
         return;
     }
     let key = IdempotencyKey {
@@ -64,14 +64,14 @@ pub(super) async fn record(caller: &Caller, review: &Review) {
         body: [0; 32],
     };
     let seen = Some(ReviewViewed { token: principal.token, ..ReviewViewed::of(review) });
-    let input = Box::new(Input::View { review: review.id, by: principal.clone(), seen });
+    let input = Box::new(Input::Viewed { review: review.id, by: principal.clone(), seen });
     let operation = Operation::Review { review: review.id, input };
     let change = Change { by: Some(caller.identity.actor()), key: Some(key), operation };
     let state = caller.state.clone();
     let recording = tokio::spawn(async move {
         if let Err(error) = state.store.commit(change).await {
             tracing::debug!(%error, "a view of a review could not be recorded");
-            state.views.forget(&view);
+            state.viewed_reviews.forget(&view);
         }
     });
     // Waits for a moment, so that the view usually precedes the decision in the log.
