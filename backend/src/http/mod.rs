@@ -38,12 +38,12 @@ mod reads;
 mod request_metrics;
 mod reviews;
 mod runs;
+mod saved_views;
 mod session;
 mod slack;
 mod statistics;
 mod tokens;
 mod users;
-mod views;
 mod wait;
 
 #[cfg(test)]
@@ -217,7 +217,7 @@ fn api() -> Api {
     session::mount(&mut api);
     oidc::mount(&mut api);
     me::mount(&mut api);
-    views::mount(&mut api);
+    saved_views::mount(&mut api);
     account::mount(&mut api);
     users::mount(&mut api);
     tokens::mount(&mut api);

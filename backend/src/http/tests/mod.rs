@@ -21,6 +21,7 @@ mod people;
 mod queue;
 mod rights;
 mod run;
+mod saved_views;
 mod slack;
 mod slack_channels;
 mod slack_reactions;
@@ -28,7 +29,6 @@ mod statistics;
 mod story;
 mod token_life;
 mod unreadable;
-mod views;
 mod votes;
 
 use std::net::SocketAddr;

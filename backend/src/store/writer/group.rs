@@ -18,7 +18,7 @@ use shared::time::Timestamp;
 use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
 use super::super::notifications::StoredNotifications;
-use super::super::views::StoredViews;
+use super::super::saved_views::StoredViews;
 use super::super::{CommitError, Committed, Credential, CredentialKind, IdempotencyKey, UserRecord};
 use super::pending::{Archiving, Erasures};
 use crate::clock::Moment;
@@ -38,7 +38,7 @@ pub(super) struct Group {
     /// The notification settings that changes depend on.
     pub notifications: BTreeMap<Username, StoredNotifications>,
     /// The saved views that changes replace.
-    pub views: BTreeMap<Username, StoredViews>,
+    pub saved_views: BTreeMap<Username, StoredViews>,
     /// Everyone who may log in, as read. Empty if no change of the group needs them.
     pub active: Arc<BTreeMap<Username, Principal>>,
     pub runs: BTreeMap<RunId, RunWork>,
@@ -155,7 +155,7 @@ pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
     pub users: BTreeSet<Username>,
     pub notifications: BTreeMap<Username, StoredNotifications>,
-    pub views: BTreeMap<Username, StoredViews>,
+    pub saved_views: BTreeMap<Username, StoredViews>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
     /// The people whose credentials end, and which ones.
     pub ended_access: Vec<(Username, EndedAccess)>,

@@ -36,11 +36,11 @@ mod questions;
 mod queue;
 mod rights;
 mod runs;
+mod saved_views;
 mod sign_in;
 mod transaction;
 mod unanswered;
 mod users;
-mod views;
 mod write;
 
 use std::sync::Arc;

@@ -22,9 +22,9 @@ use super::super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, review_row};
 use super::super::row_mac::Stored;
 use super::super::run_steps;
 use super::super::runs::{RUN_CALLBACKS, RUNS, RUNS_BY_STATUS};
+use super::super::saved_views::VIEWS;
 use super::super::tasks::lane;
 use super::super::users::{USERS, user_row};
-use super::super::views::VIEWS;
 use super::super::{Committed, Error, Inner, queue, statistics};
 use super::commit_outcome::Written;
 use super::group::{Changed, Group, RunWork};
@@ -244,7 +244,8 @@ impl Group {
             " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
         )
         .await?;
-        let views = out.views.iter().map(|(name, views)| Ok(vec![name.as_str().into(), encode_whole(views)?.into()]));
+        let views =
+            out.saved_views.iter().map(|(name, views)| Ok(vec![name.as_str().into(), encode_whole(views)?.into()]));
         let views = views.collect::<Result<Vec<Vec<Arg>>, Error>>()?;
         conn.insert(&VIEWS, views, " ON CONFLICT (username) DO UPDATE SET body = excluded.body").await?;
         self.write_credentials(conn, moment).await

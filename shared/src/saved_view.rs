@@ -17,13 +17,13 @@ pub struct Views {
     /// newer one.
     pub revision: u64,
     /// The views.
-    pub views: Vec<View>,
+    pub views: Vec<SavedView>,
 }
 
 /// A filter under a name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
-pub struct View {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "View"), serde(deny_unknown_fields))]
+pub struct SavedView {
     /// The name, which is unique among the person's views.
     pub name: String,
     /// The filter: parameters of `GET /api/v1/reviews`, without `status`, `run`, `requested_by`, `order`, `limit` and

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use shared::error::{Code, Mistake, Problem, pointer};
-use shared::view::{MAX_VIEW_NAME, MAX_VIEWS, View, Views};
+use shared::saved_view::{MAX_VIEW_NAME, MAX_VIEWS, SavedView, Views};
 
 use super::api::Api;
 use super::body;
@@ -20,7 +20,7 @@ pub(super) fn mount(api: &mut Api) {
 
 async fn get(caller: Caller) -> Result<Json<Views>> {
     caller.in_session()?;
-    Ok(Json(caller.state.store.views(&caller.principal().username).await?))
+    Ok(Json(caller.state.store.saved_views(&caller.principal().username).await?))
 }
 
 async fn put(write: Write, body::Json { value, digest }: body::Json<Views>) -> Result<Json<Views>> {
@@ -40,7 +40,7 @@ fn checked(mut chosen: Views) -> Result<Views> {
     }
     let mut names = BTreeSet::new();
     let mut has_default = false;
-    for (index, View { name, filter, default }) in chosen.views.iter_mut().enumerate() {
+    for (index, SavedView { name, filter, default }) in chosen.views.iter_mut().enumerate() {
         let path = |field: &str| pointer(["views", &index.to_string(), field]);
         *name = name.trim().to_owned();
         match name.chars().count() {

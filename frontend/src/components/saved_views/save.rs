@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use shared::error::{Code, Problem};
 use shared::inbox::ReviewQuery;
-use shared::view::{MAX_VIEW_NAME, View};
+use shared::saved_view::{MAX_VIEW_NAME, SavedView};
 
 use crate::client::SavedViews;
 use crate::components::button::Button;
@@ -68,9 +68,9 @@ fn Form(query: Memo<ReviewQuery>, open: RwSignal<bool>) -> impl IntoView {
 }
 
 /// Saves views over the revision that was read, and closes the dialog, or sets why they were not saved.
-pub fn saving(open: RwSignal<bool>, wrong: RwSignal<Option<String>>) -> Action<(u64, Vec<View>), ()> {
+pub fn saving(open: RwSignal<bool>, wrong: RwSignal<Option<String>>) -> Action<(u64, Vec<SavedView>), ()> {
     let saved = expect_context::<SavedViews>();
-    Action::new_local(move |(revision, views): &(u64, Vec<View>)| {
+    Action::new_local(move |(revision, views): &(u64, Vec<SavedView>)| {
         let (revision, views) = (*revision, views.clone());
         async move {
             let problem = saved.save(revision, views).await.err();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shared::view::{MAX_VIEW_NAME, MAX_VIEWS, View, Views};
+use shared::saved_view::{MAX_VIEW_NAME, MAX_VIEWS, SavedView, Views};
 
 use super::batch::Table;
 use super::db::{Conn, Row, Sql};
@@ -24,12 +24,12 @@ pub(super) struct StoredViews {
 impl StoredViews {
     /// Returns the next revision, with these views in place of those that can be read. The others follow, as far as there
     /// is room, and give way: the person does not see them, so they may have chosen the same name, or another default.
-    pub fn replaced_by(self, views: &[View]) -> serde_json::Result<Self> {
+    pub fn replaced_by(self, views: &[SavedView]) -> serde_json::Result<Self> {
         let mut replaced = views.iter().map(serde_json::to_value).collect::<serde_json::Result<Vec<_>>>()?;
         // Names that differ only in case are the same.
         let mut names: BTreeSet<String> = views.iter().map(|view| view.name.to_lowercase()).collect();
         let has_default = views.iter().any(|view| view.default);
-        let unreadable = self.views.into_iter().filter(|view| View::deserialize(view).is_err());
+        let unreadable = self.views.into_iter().filter(|view| SavedView::deserialize(view).is_err());
         for mut kept in unreadable.take(MAX_VIEWS.saturating_sub(views.len())) {
             if has_default && let Some(members) = kept.as_object_mut() {
                 members.remove("default");
@@ -59,7 +59,7 @@ fn free_name(name: &str, taken: &BTreeSet<String>) -> String {
 
 impl Store {
     /// Returns a person's views, without those that cannot be read.
-    pub async fn views(&self, username: &str) -> Result<Views, Error> {
+    pub async fn saved_views(&self, username: &str) -> Result<Views, Error> {
         let sql = Sql::new("SELECT body FROM views WHERE username = ").bind(username);
         let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(Views::default()) };
         let StoredViews { revision, views } = stored(&row, 0)?;
@@ -69,7 +69,7 @@ impl Store {
 }
 
 impl Conn {
-    pub async fn views_of<'a>(
+    pub async fn saved_views_of<'a>(
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<(String, StoredViews)>, Error> {
@@ -96,11 +96,11 @@ mod tests {
     #[test]
     fn a_view_that_cannot_be_read_is_kept_and_gives_way_to_those_of_the_person() {
         let later = |name: &str| json!({ "name": name, "filter": "of a later version", "default": true });
-        assert!(View::deserialize(later("Mine")).is_err());
+        assert!(SavedView::deserialize(later("Mine")).is_err());
         let long = "x".repeat(MAX_VIEW_NAME);
         let kept = ["mine", "Mine (2)", &long, "Other"].map(later).to_vec();
         let stored = StoredViews { revision: 4, views: kept };
-        let view = |name: &str, default| View { name: name.to_owned(), default, ..View::default() };
+        let view = |name: &str, default| SavedView { name: name.to_owned(), default, ..SavedView::default() };
 
         let replaced = stored.clone().replaced_by(&[view("Mine", true), view(&long, false)]).unwrap();
         let names: Vec<&str> = replaced.views.iter().filter_map(|view| view["name"].as_str()).collect();

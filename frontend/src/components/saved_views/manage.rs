@@ -1,7 +1,7 @@
 //! Renames, reorders and removes saved views, and chooses the one that the inbox opens with.
 
 use leptos::prelude::*;
-use shared::view::{MAX_VIEW_NAME, View, Views};
+use shared::saved_view::{MAX_VIEW_NAME, SavedView, Views};
 
 use super::save::saving;
 use crate::client::SavedViews;
@@ -22,7 +22,7 @@ pub fn ManageViews(open: RwSignal<bool>) -> impl IntoView {
 }
 
 /// The views in the dialog, each with a number that stays when it moves.
-type Rows = RwSignal<Vec<(usize, View)>>;
+type Rows = RwSignal<Vec<(usize, SavedView)>>;
 
 #[component]
 fn Form(open: RwSignal<bool>) -> impl IntoView {
@@ -41,7 +41,7 @@ fn Form(open: RwSignal<bool>) -> impl IntoView {
     let busy = save.pending();
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
-        let mut views: Vec<View> = rows.with_untracked(|rows| rows.iter().map(|(_, view)| view.clone()).collect());
+        let mut views: Vec<SavedView> = rows.with_untracked(|rows| rows.iter().map(|(_, view)| view.clone()).collect());
         for view in &mut views {
             view.name = view.name.trim().to_owned();
         }
@@ -55,7 +55,7 @@ fn Form(open: RwSignal<bool>) -> impl IntoView {
         rows.update(|rows| rows.iter_mut().for_each(|(key, view)| view.default = key.to_string() == chosen));
     };
     let options = move || {
-        let option = |(key, view): (usize, View)| {
+        let option = |(key, view): (usize, SavedView)| {
             view! { <option value=key.to_string() prop:selected=view.default>{named(&view.name)}</option> }
         };
         rows.get().into_iter().map(option).collect_view()
@@ -88,8 +88,9 @@ fn Form(open: RwSignal<bool>) -> impl IntoView {
 fn Row(rows: Rows, key: usize) -> impl IntoView {
     let index = Memo::new(move |_| rows.with(|rows| rows.iter().position(|(own, _)| *own == key)).unwrap_or_default());
     let name = Memo::new(move |_| {
-        let of =
-            |rows: &Vec<(usize, View)>| rows.iter().find(|(own, _)| *own == key).map(|(_, view)| view.name.clone());
+        let of = |rows: &Vec<(usize, SavedView)>| {
+            rows.iter().find(|(own, _)| *own == key).map(|(_, view)| view.name.clone())
+        };
         rows.with(of).unwrap_or_default()
     });
     let is_first = Signal::derive(move || index.get() == 0);

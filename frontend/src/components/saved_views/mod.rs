@@ -5,7 +5,7 @@ mod save;
 
 use leptos::prelude::*;
 use shared::inbox::ReviewQuery;
-use shared::view::{View, Views};
+use shared::saved_view::{SavedView, Views};
 
 use self::manage::ManageViews;
 pub use self::save::SaveView;
@@ -24,7 +24,7 @@ pub fn ViewChoices(
     let saved = expect_context::<SavedViews>();
     let views = Memo::new(move |_| saved.get().map(|Views { views, .. }| views).unwrap_or_default());
     let manages = RwSignal::new(false);
-    let choice = move |View { name, filter, .. }: View| {
+    let choice = move |SavedView { name, filter, .. }: SavedView| {
         let own = filter.clone();
         let is_current = Memo::new(move |_| query.with(|query| *query == own));
         view! {

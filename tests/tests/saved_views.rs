@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use shared::inbox::ReviewQuery;
-use shared::view::{View, Views};
+use shared::saved_view::{SavedView, Views};
 use tests::locator::locate;
 use tests::pages::{Login, button, button_starting, field, wait_for_text};
 use tests::reviewing::{NOTE, launch, press_key, server};
@@ -105,7 +105,7 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
     second.screen(1440, 900).await;
     button(&second.driver, "Save").click().await?;
     wait_for_views(&second.driver, &["To send out", "Grave ones*"]).await;
-    let kept = ana.views().await.expect("her views");
+    let kept = ana.saved_views().await.expect("her views");
     assert_eq!(
         kept.views.iter().map(|view| (view.name.as_str(), view.default)).collect::<Vec<_>>(),
         [("To send out", true), ("Grave ones", false)]
@@ -119,7 +119,7 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
     locate(driver, By::Css("[aria-label='Remove “Grave ones”']")).click().await?;
     button(driver, "Save").click().await?;
     wait_for_views(driver, &["To send out*"]).await;
-    assert_eq!(ana.views().await.expect("her views").views.len(), 1);
+    assert_eq!(ana.saved_views().await.expect("her views").views.len(), 1);
     press_key(driver, Key::Escape).await?;
 
     // If only the answer is lost, the view is saved.
@@ -127,7 +127,7 @@ async fn a_filter_is_saved_once_and_found_in_every_browser() -> BrowserResult<()
     first.hold(Some("PUT .*/me/views")).await?;
     save(driver, "Critical ones", false).await?;
     first.release(false).await?;
-    eventually("it is saved", async || (ana.views().await.ok()?.views.len() == 2).then_some(())).await;
+    eventually("it is saved", async || (ana.saved_views().await.ok()?.views.len() == 2).then_some(())).await;
     wait_for_text(driver, "Critical ones").await;
     eventually("the form is closed", async || {
         driver.find_all(By::Css("dialog[open]")).await.ok()?.is_empty().then_some(())
@@ -145,7 +145,7 @@ async fn a_view_of_what_is_gone_finds_nothing() -> BrowserResult<()> {
     launch(&server, "note", json!({})).await;
     let filter =
         ReviewQuery { flow: Some("gone".to_owned()), role: Some("nobody".to_owned()), ..ReviewQuery::default() };
-    let view = View { name: "Of old".to_owned(), filter, default: true };
+    let view = SavedView { name: "Of old".to_owned(), filter, default: true };
     let mut kept = ana.save_views(&Views { revision: 0, views: vec![view] }).await.expect("they are saved");
     let browser = logged_in(&server.base).await?;
     wait_for_views(&browser.driver, &["Of old*"]).await;

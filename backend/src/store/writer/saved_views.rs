@@ -3,7 +3,7 @@
 use shared::access::Principal;
 use shared::id::Username;
 use shared::log::{EventData, UserChanged};
-use shared::view::Views;
+use shared::saved_view::Views;
 
 use super::super::{CommitError, Committed};
 use super::group::{Answer, Group};
@@ -17,7 +17,7 @@ impl Group {
         if !self.users.contains_key(username) {
             return Err(CommitError::NotFound);
         }
-        let stored = self.views.get(username).cloned().unwrap_or_default();
+        let stored = self.saved_views.get(username).cloned().unwrap_or_default();
         if views.revision != stored.revision {
             return Err(CommitError::Conflict(
                 "these views were changed elsewhere meanwhile; read them again before you change them".to_owned(),
@@ -31,8 +31,8 @@ impl Group {
             &EventData::UserUpdated(UserChanged { views: true, ..UserChanged::of(username.clone()) }),
             moment,
         );
-        self.views.insert(username.clone(), saved.clone());
-        self.out.views.insert(username.clone(), saved);
+        self.saved_views.insert(username.clone(), saved.clone());
+        self.out.saved_views.insert(username.clone(), saved);
         Ok(Committed::Done)
     }
 }
