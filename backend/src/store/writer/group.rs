@@ -92,7 +92,7 @@ pub(super) struct RunWork {
     /// The steps in the row of the run. `None` if they are elsewhere, or cannot be read.
     pub stored_steps: Option<Vec<Step>>,
     /// Where the database has the reviews that are pending there.
-    pub stored_reviews: BTreeMap<ReviewId, StoredPlaces>,
+    pub stored_reviews: BTreeMap<ReviewId, StoredIndexRows>,
     /// Set if stored data of the run cannot be read. The snapshot then comes from its columns, and the run can only be
     /// given up.
     pub unreadable: Option<UnreadableRun>,
@@ -102,7 +102,7 @@ pub(super) struct RunWork {
 }
 
 /// Where the database has a pending review.
-pub(super) struct StoredPlaces {
+pub(super) struct StoredIndexRows {
     pub queue: Urgency,
     /// The audience keys under which it is found. `None` if they are unknown because the review cannot be read.
     pub audience_keys: Option<BTreeSet<String>>,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::super::blobs::Reader;
 use super::super::db::{Conn, Row, Sql};
 use super::super::{Error, Inner, stored_review, unreadable, visibility};
-use super::group::{Group, StoredPlaces, UnreadableRun};
+use super::group::{Group, StoredIndexRows, UnreadableRun};
 use super::named::Named;
 use crate::engine::Snapshot;
 
@@ -98,7 +98,7 @@ impl Group {
         }
         if review.is_pending() {
             let audience_keys = (!review.unreadable).then(|| visibility::audience_keys(&review));
-            work.stored_reviews.insert(review.id, StoredPlaces { queue: Urgency::of(&review), audience_keys });
+            work.stored_reviews.insert(review.id, StoredIndexRows { queue: Urgency::of(&review), audience_keys });
         }
         if let Some(snapshot) = &mut work.snapshot {
             snapshot.reviews.insert(review.id, review);

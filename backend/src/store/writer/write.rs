@@ -287,7 +287,7 @@ impl Rows {
         for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
             let shown = newest_of(review, &changed.events);
             self.reviews.push(review_row(run, review, shown, &mut self.blobs)?);
-            self.places(review, work.stored_reviews.get(&review.id))?;
+            self.index_rows(review, work.stored_reviews.get(&review.id))?;
         }
         self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| vec![task.0.into()]));
         // A run that cannot be read ends with all its tasks, also those of calls that it has abandoned.

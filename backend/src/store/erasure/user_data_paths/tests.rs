@@ -201,10 +201,10 @@ fn inputs() -> Vec<Recorded> {
 }
 
 /// Compares the list with the owner of each object and array that contains no other. Returns the paths where they
-/// differ, and notes the places of the list that it meets.
+/// differ, and notes the paths of the list that it meets.
 fn differences(path: &mut Vec<String>, value: &Value, owner: &Owner, met: &mut BTreeSet<usize>) -> Vec<String> {
-    let place = (1..=path.len()).find_map(|end| place_of(&path[..end]));
-    met.extend(place);
+    let listed = (1..=path.len()).find_map(|end| path_index(&path[..end]));
+    met.extend(listed);
     let members: Vec<(Option<&str>, &Value, &Owner)> = match value {
         Value::Array(items) => items.iter().enumerate().map(|(index, item)| (None, item, owner.item(index))).collect(),
         Value::Object(all) => all.iter().map(|(key, of)| (Some(key.as_str()), of, owner.member(key))).collect(),
@@ -213,7 +213,7 @@ fn differences(path: &mut Vec<String>, value: &Value, owner: &Owner, met: &mut B
     let mut found = Vec::new();
     if !members.is_empty()
         && !members.iter().any(|(_, member, _)| member.is_object() || member.is_array())
-        && (*owner == Owner::Users) != place.is_some()
+        && (*owner == Owner::Users) != listed.is_some()
     {
         found.push(path.join("/"));
     }
@@ -251,6 +251,7 @@ fn the_list_and_the_types_agree() {
         let answer: Committed = typed("an answer", answer).expect("an answer");
         compare("answer", json!(answer), Owner::of(&answer));
     }
-    let unmet: Vec<_> = (0..PLACES.len()).filter(|index| !met.contains(index)).map(|index| PLACES[index]).collect();
+    let unmet: Vec<_> =
+        (0..USER_DATA_PATHS.len()).filter(|index| !met.contains(index)).map(|index| USER_DATA_PATHS[index]).collect();
     assert_eq!(unmet, [&[""; 0]; 0], "no type has these");
 }

@@ -11,7 +11,7 @@ const ANY: &str = "*";
 
 /// The ends of the paths to data of users. A path consists of the root of the stored JSON and the keys below it, without
 /// the positions in arrays.
-const PLACES: [&[&str]; 25] = [
+const USER_DATA_PATHS: [&[&str]; 25] = [
     &["arguments"],
     &["body"],
     &["content"],
@@ -41,15 +41,15 @@ const PLACES: [&[&str]; 25] = [
 ];
 
 /// Whether the value at this path is data of users.
-pub(super) fn is_users(path: &[String]) -> bool {
-    place_of(path).is_some()
+pub(super) fn is_user_data(path: &[String]) -> bool {
+    path_index(path).is_some()
 }
 
-/// The index of the place at which this path ends.
-fn place_of(path: &[String]) -> Option<usize> {
-    PLACES.iter().position(|place| {
-        let end = path.len().checked_sub(place.len()).and_then(|start| path.get(start..));
-        end.is_some_and(|end| end.iter().zip(*place).all(|(key, wanted)| *wanted == ANY || key == wanted))
+/// The index of the path in the list at which this one ends.
+fn path_index(path: &[String]) -> Option<usize> {
+    USER_DATA_PATHS.iter().position(|listed| {
+        let end = path.len().checked_sub(listed.len()).and_then(|start| path.get(start..));
+        end.is_some_and(|end| end.iter().zip(*listed).all(|(key, wanted)| *wanted == ANY || key == wanted))
     })
 }
 

@@ -15,7 +15,7 @@ use super::super::queue_place::queue_key;
 use super::super::review_row::{audience_row, undecided_row};
 use super::super::run_steps::{self, StepStorage, step_row};
 use super::super::{Error, queue, visibility};
-use super::group::{RunWork, StoredPlaces};
+use super::group::{RunWork, StoredIndexRows};
 use super::write::Rows;
 use crate::engine::RunState;
 
@@ -49,7 +49,7 @@ impl Rows {
     }
 
     /// Writes the rows by which a review is found. `stored` are those in the database, if the review is pending there.
-    pub fn places(&mut self, review: &Review, stored: Option<&StoredPlaces>) -> Result<(), Error> {
+    pub fn index_rows(&mut self, review: &Review, stored: Option<&StoredIndexRows>) -> Result<(), Error> {
         if review.is_pending() {
             let (row, class, outline) = queue::row_of(review)?;
             self.queue.push(row);
@@ -58,7 +58,7 @@ impl Rows {
         self.undecided.extend(undecided_row(review));
         let keys = visibility::audience_keys(review);
         let mut known = &BTreeSet::new();
-        if let Some(StoredPlaces { queue, audience_keys: stored }) = stored {
+        if let Some(StoredIndexRows { queue, audience_keys: stored }) = stored {
             if !review.is_pending() || *queue != Urgency::of(review) {
                 self.left_queue.push(queue_key(*queue));
             }
