@@ -19,7 +19,7 @@ use crate::waiting_lines::{Turn, WaitingLines};
 /// The most reads of a holder that are answered at once: half of the connections that the database has for reads.
 const AT_ONCE: usize = 4;
 /// The most reads of a holder that are answered or wait.
-const PLACES: usize = 256;
+const CAPACITY: usize = 256;
 
 /// The reads that are answered or wait.
 #[derive(Debug, Default)]
@@ -40,8 +40,8 @@ impl ReadsAtOnce {
     }
 
     async fn turn(&self, holder: LimitHolder) -> Result<Turn<LimitHolder>, Problem> {
-        let turn = self.0.turn(holder, PLACES, AT_ONCE).await;
-        turn.ok_or_else(|| too_many(format!("{PLACES} of your requests are being answered already")))
+        let turn = self.0.turn(holder, CAPACITY, AT_ONCE).await;
+        turn.ok_or_else(|| too_many(format!("{CAPACITY} of your requests are being answered already")))
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
     #[tokio::test]
     async fn reads_of_one_holder_wait_for_each_other_up_to_a_limit() {
         let reads = ReadsAtOnce::default();
-        let mut turns: Vec<_> = (0..PLACES).map(|_| Box::pin(reads.turn(person("eve")))).collect();
+        let mut turns: Vec<_> = (0..CAPACITY).map(|_| Box::pin(reads.turn(person("eve")))).collect();
         let mut answered = Vec::new();
         for turn in turns.drain(..AT_ONCE) {
             answered.push(turn.await.unwrap());

@@ -9,7 +9,7 @@ use super::pane::Pane;
 use crate::components::focus::{FIELD, focus_on};
 use crate::components::inert::{inert, named};
 use crate::components::schema_form::SchemaForm;
-use crate::state::option_fields::{PLACE, unparsed_place};
+use crate::state::option_fields::{FIELDS_PATH, unparsed_place};
 use crate::state::schema::initial;
 use crate::state::verdict::Intent;
 
@@ -82,7 +82,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
                 schema=schema
                 value=value
                 errors=pane.mistakes
-                base=PLACE
+                base=FIELDS_PATH
                 label=name
                 flaw unparsed
             />

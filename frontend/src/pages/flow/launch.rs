@@ -24,7 +24,7 @@ use crate::state::unparsed::Unparsed;
 use crate::state::words;
 
 /// The places of the input and the context in the request, as JSON pointers.
-const PLACES: [&str; 2] = ["/input", "/context"];
+const PATHS: [&str; 2] = ["/input", "/context"];
 /// The member of the draft with the texts that cannot be read.
 const UNPARSED: &str = "unread";
 
@@ -47,10 +47,10 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let fields = fields || input.with_untracked(|input| *input != json!({}));
     // Texts that cannot be read are kept beside the values, by their places in the request.
     let texts = kept.get(UNPARSED).and_then(|texts| Unparsed::deserialize(texts).ok()).unwrap_or_default();
-    let [input_unparsed, context_unparsed] = PLACES.map(|place| RwSignal::new(texts.of(place)));
+    let [input_unparsed, context_unparsed] = PATHS.map(|place| RwSignal::new(texts.of(place)));
     let all_unparsed = Memo::new(move |_| {
         let mut texts = Unparsed::default();
-        for (place, own) in PLACES.into_iter().zip([input_unparsed, context_unparsed]) {
+        for (place, own) in PATHS.into_iter().zip([input_unparsed, context_unparsed]) {
             texts.set(place, own.get());
         }
         texts
@@ -136,7 +136,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let form = move || {
         emptied.track();
         if fields {
-            view! { <SchemaForm schema=schema.clone() value=input errors base=PLACES[0] flaw=input_flaw unparsed=input_unparsed/> }.into_any()
+            view! { <SchemaForm schema=schema.clone() value=input errors base=PATHS[0] flaw=input_flaw unparsed=input_unparsed/> }.into_any()
         } else {
             view! { <p class="soft">"This flow takes no input."</p> }.into_any()
         }
@@ -144,10 +144,10 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let context_form = move || {
         emptied.track();
         view! {
-            <SchemaForm schema=context_schema() value=context errors base=PLACES[1] flaw=context_flaw unparsed=context_unparsed/>
+            <SchemaForm schema=context_schema() value=context errors base=PATHS[1] flaw=context_flaw unparsed=context_unparsed/>
         }
     };
-    let with_context = context.with_untracked(|context| *context != json!({})) || texts.has(PLACES[1]);
+    let with_context = context.with_untracked(|context| *context != json!({})) || texts.has(PATHS[1]);
     let nodes = flow.graph.as_ref().map(|graph| graph.nodes.iter().filter(|node| node.kind != "end").count());
     view! {
         <div class="in launch">

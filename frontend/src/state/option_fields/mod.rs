@@ -13,11 +13,11 @@ use super::schema::{Shape, initial, resolve, unparsed_numbers};
 use super::sentences::{listed, quoted};
 
 /// The place of the fields in a decision, as a JSON pointer; mistakes name it.
-pub const PLACE: &str = "/verdict/fields";
+pub const FIELDS_PATH: &str = "/verdict/fields";
 
 /// The place under which a draft keeps the texts of an option's form that cannot be read.
 pub fn unparsed_place(option: &str) -> String {
-    format!("{PLACE}{}", pointer([option]))
+    format!("{FIELDS_PATH}{}", pointer([option]))
 }
 
 /// The values of an option's form as typed now, or what is missing. Empty for an option without a form; blank values
@@ -27,9 +27,9 @@ pub fn given(option: &ReviewOption, draft: &Draft) -> Result<JsonMap, Vec<Mistak
     let untouched = || initial(schema).as_object().cloned().unwrap_or_default();
     let typed = draft.fields.get(&option.id).cloned().unwrap_or_else(untouched);
     let mut mistakes = Vec::new();
-    let fields = members(schema, schema, &typed, PLACE, &mut mistakes);
-    mistakes.extend(unparsed_numbers(schema, &Value::Object(typed), PLACE));
-    mistakes.extend(draft.unparsed.of(&unparsed_place(&option.id)).mistakes(PLACE));
+    let fields = members(schema, schema, &typed, FIELDS_PATH, &mut mistakes);
+    mistakes.extend(unparsed_numbers(schema, &Value::Object(typed), FIELDS_PATH));
+    mistakes.extend(draft.unparsed.of(&unparsed_place(&option.id)).mistakes(FIELDS_PATH));
     if mistakes.is_empty() { Ok(fields) } else { Err(mistakes) }
 }
 
