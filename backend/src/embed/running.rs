@@ -120,7 +120,7 @@ impl Running {
             RunStatus::Completed => Ok(Finished { output: run.output.unwrap_or_default(), report }),
             RunStatus::Cancelled => Err(RunError::Cancelled { reason: run.cancel_reason, report: Box::new(report) }),
             RunStatus::Failed => {
-                let failure = run.summary.error.unwrap_or_else(|| shared::error::RunError {
+                let failure = run.summary.error.unwrap_or_else(|| shared::error::FlowError {
                     code: FlowCode::FlowInvalid,
                     message: "the run failed".to_owned(),
                     node: None,

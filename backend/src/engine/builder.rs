@@ -12,7 +12,7 @@ use std::time::Duration;
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::author::Author;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::feedback::Feedback;
 use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, TaskId, Username};
@@ -272,7 +272,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Reports that a step has failed, without attempts left.
-    pub(super) fn fail_step(&mut self, branch: u32, step: Step, error: RunError) {
+    pub(super) fn fail_step(&mut self, branch: u32, step: Step, error: FlowError) {
         self.end(branch, step, StepEnd::Failed { error });
     }
 
@@ -360,11 +360,11 @@ impl<'f> Builder<'f> {
     }
 }
 
-pub(super) fn failure(code: FlowCode, node: &NodeId, message: impl Into<String>) -> RunError {
-    RunError { code, message: message.into(), node: Some(node.clone()) }
+pub(super) fn failure(code: FlowCode, node: &NodeId, message: impl Into<String>) -> FlowError {
+    FlowError { code, message: message.into(), node: Some(node.clone()) }
 }
 
 /// Makes the error for a template or condition of a node that cannot be evaluated.
-pub(super) fn unevaluated(node: &NodeId, error: &EvalError) -> RunError {
+pub(super) fn unevaluated(node: &NodeId, error: &EvalError) -> FlowError {
     failure(FlowCode::FlowCondition, node, error.to_string())
 }

@@ -2,7 +2,7 @@
 
 use shared::access::{Act, Principal, access};
 use shared::decision::Via;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::TaskId;
 
 use super::builder::Builder;
@@ -39,7 +39,7 @@ impl Builder<'_> {
         for task in tasks {
             self.abandon_task(*task);
         }
-        let error = RunError { code: FlowCode::RecordUnreadable, message, node: None };
+        let error = FlowError { code: FlowCode::RecordUnreadable, message, node: None };
         self.end_run(RunOutcome::Failed { at: self.now, error });
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Builder<'_> {
     }
 
     /// Fails the run because one of its tasks cannot be executed, regardless of failure policies.
-    pub(super) fn fail_run(&mut self, task: TaskId, error: RunError) -> Result<(), Refusal> {
+    pub(super) fn fail_run(&mut self, task: TaskId, error: FlowError) -> Result<(), Refusal> {
         if self.state.outcome.is_some() {
             return Err(Refusal::RunOver);
         }

@@ -2,7 +2,7 @@
 
 use shared::author::Author;
 use shared::decision::Via;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::log::{EventData, OfRun, RunCancelled, RunCompleted};
 use shared::run::{Step, StepStatus};
 
@@ -75,7 +75,7 @@ impl Builder<'_> {
 
     /// Ends a failed execution of a flow. Returns the branch and the step that called it; `None` if it is the run
     /// itself.
-    pub(super) fn end_frame(&mut self, frame: &str, error: &RunError) -> Option<(u32, Step)> {
+    pub(super) fn end_frame(&mut self, frame: &str, error: &FlowError) -> Option<(u32, Step)> {
         if frame.is_empty() {
             return None;
         }

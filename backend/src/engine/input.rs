@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::access::{Involvement, Principal};
 use shared::decision::{DecisionRequest, ProgramAnswer, Via};
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::feedback::NewFeedback;
 use shared::id::{ReviewId, TaskId, Username};
 use shared::log::ReviewViewed;
@@ -115,7 +115,7 @@ pub enum Input {
         /// The attempt that the worker held.
         attempt: u32,
         /// The error with which the run fails.
-        error: RunError,
+        error: FlowError,
     },
     /// The time of a timer has come (a deadline or a sleep).
     Due {

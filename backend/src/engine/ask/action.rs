@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::ActionDecision;
 use shared::definition::{ActionKind, Gate, GuardrailScope};
-use shared::error::{FlowCode, Mistake, RunError, pointer};
+use shared::error::{FlowCode, FlowError, Mistake, pointer};
 use shared::id::NodeId;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
@@ -141,7 +141,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Builds the content of a review about an action; `None` if there is no action, or no gate holds it back.
-    pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Result<Option<Content>, RunError> {
+    pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Result<Option<Content>, FlowError> {
         let Some((proposed, gate)) = self.proposed(subject).zip(self.gate_of(subject)) else { return Ok(None) };
         let mut allowed_decisions = gate.allowed_decisions();
         let kind = if proposed.is_agent() { ReviewKind::Agent } else { ReviewKind::Output };

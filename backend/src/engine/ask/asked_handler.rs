@@ -1,7 +1,7 @@
 //! A question while a handler is asked: what the handler and people see of it, and how the asking ends.
 
 use shared::decision::Via;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::id::{ReviewId, TaskId};
 use shared::log::ReviewChange;
 use shared::review::{Advice, AskedHandler, Review};
@@ -13,13 +13,13 @@ use crate::limits::MAX_REASON;
 
 impl Builder<'_> {
     /// Returns the review of a question: the pending one, or else as it would be opened now.
-    pub(super) fn review_to_show(&self, asking: &Question) -> Result<Review, RunError> {
+    pub(super) fn review_to_show(&self, asking: &Question) -> Result<Review, FlowError> {
         let pending = if asking.pending { self.reviews.get(&asking.review).cloned() } else { None };
         pending.map_or_else(|| self.composed(asking), Ok)
     }
 
     /// Makes the review pending beside the handler that is asked: whoever answers first decides.
-    pub(super) fn open_pending(&mut self, asking: &mut Question, handler: AskedHandler) -> Result<(), RunError> {
+    pub(super) fn open_pending(&mut self, asking: &mut Question, handler: AskedHandler) -> Result<(), FlowError> {
         if asking.pending {
             self.show_asked_handler(asking, handler);
             return Ok(());

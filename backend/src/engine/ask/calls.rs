@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use serde_json::{Value, json};
 use shared::decision::ActionDecision;
 use shared::definition::{ActionKind, Cost, Gate, Severity, Stakes, Team, TeamStrategy};
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
 
@@ -21,7 +21,7 @@ use crate::engine::question::Subject;
 
 impl<'f> Builder<'f> {
     /// Builds the content of a review about calls that gates hold back.
-    pub(super) fn content_of_calls(&self, step: &Step, subject: &Subject) -> Result<Content, RunError> {
+    pub(super) fn content_of_calls(&self, step: &Step, subject: &Subject) -> Result<Content, FlowError> {
         let (agent, calls) = self.state.calls_of(subject);
         let (at, flow) = (CallSite::new(step, agent), self.flow.of(&step.node));
         let group: Vec<(&ToolCall, &'f Gate)> =
@@ -47,7 +47,7 @@ impl<'f> Builder<'f> {
         for_whom: Option<&str>,
         said: &str,
         group: &[(&ToolCall, &'f Gate)],
-    ) -> Result<Content, RunError> {
+    ) -> Result<Content, FlowError> {
         let (step, agent) = (at.step, at.agent.map(|agent| agent.name));
         let gates: Vec<&'f Gate> = group.iter().map(|(_, gate)| *gate).collect();
         let of = |(call, gate): &(&ToolCall, &'f Gate)| self.stakes_of(step, gate.stakes(), at.seen(call));
@@ -113,7 +113,7 @@ impl<'f> Builder<'f> {
         step: &Step,
         subject: &Subject,
         why: Option<&str>,
-    ) -> Result<Option<Content>, RunError> {
+    ) -> Result<Option<Content>, FlowError> {
         let (agent, mut calls) = self.state.calls_of(subject);
         let Some(call) = calls.next() else { return Ok(None) };
         let at = CallSite::new(step, agent);

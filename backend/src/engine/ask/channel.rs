@@ -4,7 +4,7 @@
 
 use shared::decision::Via;
 use shared::definition::{Handler, SlackHandler};
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::review::AskedHandler;
 
 use super::content::handlers;
@@ -15,7 +15,7 @@ use crate::engine::transition::TaskKind;
 
 impl Builder<'_> {
     /// Asks in a channel. If it has no time limit, no handler is asked after it, and the deadline of the review holds.
-    pub(super) fn ask_channel(&mut self, mut asking: Question, slack: &SlackHandler) -> Result<(), RunError> {
+    pub(super) fn ask_channel(&mut self, mut asking: Question, slack: &SlackHandler) -> Result<(), FlowError> {
         let until = slack.timeout.map(|timeout| self.now.after(timeout.0));
         let SlackHandler { channel, reactions, .. } = slack;
         let asked = AskedHandler { by: channel.clone(), via: Via::Slack, until, reactions: *reactions };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{Effect, GuardrailScope};
-use shared::error::{FlowCode, Mistake, RunError, pointer};
+use shared::error::{FlowCode, FlowError, Mistake, pointer};
 use shared::id::{NodeId, ReviewId};
 use shared::log::{EventData, GuardrailFired};
 use shared::review::{Review, Warning};
@@ -277,10 +277,10 @@ impl Builder<'_> {
 
     /// Lets guardrails check the output of the run before it is returned. Returns the output as they leave it; `Err` if
     /// they block it.
-    pub(in crate::engine) fn check_final_output(&mut self) -> Result<JsonMap, RunError> {
+    pub(in crate::engine) fn check_final_output(&mut self) -> Result<JsonMap, FlowError> {
         let (passed, findings) = self.guard_output();
         self.emit_findings(None, findings.iter().map(|finding| (None, finding)));
-        passed.map_err(|blocked| RunError {
+        passed.map_err(|blocked| FlowError {
             code: FlowCode::GuardrailBlocked,
             message: format!("the output may not be returned: {}", blocked.into_words()),
             node: Some(NodeId::end_of("")),

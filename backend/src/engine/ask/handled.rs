@@ -4,7 +4,7 @@
 use shared::JsonMap;
 use shared::decision::Via;
 use shared::definition::AutoHandler;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::review::Review;
 
 use super::decide::effect::Counted;
@@ -19,7 +19,7 @@ use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// Lets an `auto` handler decide at once, whatever is asked.
-    pub(super) fn ask_auto(&mut self, asking: Question, auto: &AutoHandler) -> Result<(), RunError> {
+    pub(super) fn ask_auto(&mut self, asking: Question, auto: &AutoHandler) -> Result<(), FlowError> {
         let review = self.review_to_show(&asking)?;
         let (approves, reason) = match auto {
             AutoHandler::Approve => (true, None),
@@ -38,7 +38,7 @@ impl Builder<'_> {
                 self.handled(asking, HandlerDecision { said, put_in, comment: reason, metadata, via: Via::Auto });
                 Ok(())
             }
-            Err(message) => Err(RunError { code: FlowCode::FlowInvalid, message, node: review.node }),
+            Err(message) => Err(FlowError { code: FlowCode::FlowInvalid, message, node: review.node }),
         }
     }
 

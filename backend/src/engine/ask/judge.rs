@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 use shared::decision::Via;
 use shared::definition::Judge;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::id::ReviewId;
 use shared::review::{Advice, AskedHandler, Judgement, Review};
 use shared::run::{Step, Usage};
@@ -58,7 +58,7 @@ pub(in crate::engine) static ANSWER: LazyLock<Value> = LazyLock::new(|| {
 });
 
 impl Builder<'_> {
-    pub(super) fn ask_judge(&mut self, asking: Question, judge: &Judge) -> Result<(), RunError> {
+    pub(super) fn ask_judge(&mut self, asking: Question, judge: &Judge) -> Result<(), FlowError> {
         let review = self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let shown = Message::User { text: material(&step, &review, self.history()) };

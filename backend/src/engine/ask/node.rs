@@ -7,7 +7,7 @@ use shared::definition::{
     Alternative, AlternativeChoice, ChoiceKind, ContentType, Human, HumanOption, Reviewers, Stakes, TemplateText,
     as_read, option_text, read_twice,
 };
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::NodeId;
 use shared::review::{Item, ReviewKind, ReviewOption, Source};
 use shared::run::Step;
@@ -27,7 +27,7 @@ const DEFAULT_PROMPT: &str = "Please review.";
 
 impl Builder<'_> {
     /// Builds the current content of a human node's review.
-    pub(super) fn content_of_node(&self, step: &Step, human: &Human) -> Result<Content, RunError> {
+    pub(super) fn content_of_node(&self, step: &Step, human: &Human) -> Result<Content, FlowError> {
         let prompt = self.human_prompt(step, human)?;
         let source = self.source(&step.node);
         let stakes = self.stakes_of(step, human.stakes(), Visit::default())?;
@@ -66,7 +66,7 @@ impl Builder<'_> {
     }
 
     /// Returns the options: those of the flow or of a state key, with the alternatives after the last accept option.
-    fn options(&self, step: &Step, human: &Human, stakes: &Stakes) -> Result<Vec<ReviewOption>, RunError> {
+    fn options(&self, step: &Step, human: &Human, stakes: &Stakes) -> Result<Vec<ReviewOption>, FlowError> {
         let mut options = match &human.options_key {
             None => human.options.iter().map(option).collect(),
             Some(key) => self.options_held(step, key)?,
@@ -93,7 +93,7 @@ impl Builder<'_> {
     }
 
     /// Reads the options from a state key.
-    fn options_held(&self, step: &Step, key: &str) -> Result<Vec<ReviewOption>, RunError> {
+    fn options_held(&self, step: &Step, key: &str) -> Result<Vec<ReviewOption>, FlowError> {
         let wrong =
             |why: String| failure(FlowCode::FlowCondition, &step.node, format!("the options in `{key}`: {why}"));
         let held = Some(key).filter(|key| scope::step_may_read(self.flow, &self.state, step, key));
@@ -139,7 +139,7 @@ impl Builder<'_> {
 
     /// Returns the prompt: the value under `prompt_key` in the state or else in `context.metadata`, or else the
     /// template.
-    fn human_prompt(&self, step: &Step, human: &Human) -> Result<String, RunError> {
+    fn human_prompt(&self, step: &Step, human: &Human) -> Result<String, FlowError> {
         let held = human.prompt_key.as_ref().and_then(|key| {
             let readable = self.flow.node(&step.node).is_none_or(|node| scope::may_read(node, key));
             let from_state = self.state.keys_of(&step.node).get(key).filter(|_| readable);

@@ -5,7 +5,7 @@
 
 use shared::decision::{ProgramAnswer, Via};
 use shared::definition::{Handler, OnHandlerError};
-use shared::error::{Mistake, RunError};
+use shared::error::{FlowError, Mistake};
 use shared::id::{ReviewId, TaskId};
 use shared::review::{Advice, AskedHandler, Changes, Review};
 use shared::time::{Span, Timestamp};
@@ -26,7 +26,7 @@ use crate::flow::{Compiled, host_of};
 const FUNCTION_TIMEOUT: Span = Span::secs(300);
 
 impl Builder<'_> {
-    pub(super) fn ask_program(&mut self, asking: Question) -> Result<(), RunError> {
+    pub(super) fn ask_program(&mut self, asking: Question) -> Result<(), FlowError> {
         self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let handler = handlers(self.flow, &self.state, &asking.subject).get(asking.handler);
@@ -208,7 +208,7 @@ pub(in crate::engine) fn composed(
     state: &RunState,
     question: &Question,
     since: Timestamp,
-) -> Result<Review, RunError> {
+) -> Result<Review, FlowError> {
     let snapshot = Snapshot::new(state.clone(), []);
     let builder = Builder::resume(flow, snapshot, Moment { now: since, seed: [0; 16] });
     let review = builder.composed(question)?;

@@ -3,7 +3,7 @@
 
 use shared::author::Author;
 use shared::decision::{Decision, Via};
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
 use shared::review::{Advice, AskedHandler, Item, Outcome, Resolution, Review, ReviewStatus};
@@ -26,7 +26,7 @@ use crate::engine::{digest, projection};
 
 impl Builder<'_> {
     /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them.
-    pub(super) fn ask_people(&mut self, asking: Question, channel: Option<AskedHandler>) -> Result<(), RunError> {
+    pub(super) fn ask_people(&mut self, asking: Question, channel: Option<AskedHandler>) -> Result<(), FlowError> {
         let step = self.state.step_of(&asking.subject).cloned().ok_or_else(nothing_waits)?;
         let id = asking.review;
         let expires_at = if asking.pending {
@@ -71,7 +71,7 @@ impl Builder<'_> {
     }
 
     /// Returns the review of a question as it would be opened now.
-    pub(super) fn composed(&self, asking: &Question) -> Result<Review, RunError> {
+    pub(super) fn composed(&self, asking: &Question) -> Result<Review, FlowError> {
         let content = self.content(&asking.subject)?;
         let step = self.state.step_of(&asking.subject).ok_or_else(nothing_waits)?;
         Ok(self.review_of(asking.review, step, content, asking.advice.clone()))

@@ -3,7 +3,7 @@
 use shared::definition::{
     Alternative, AlternativeChoice, Cost, Severity, Stakes, StakesSetting, TemplateText, read_twice,
 };
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::NodeId;
 use shared::run::Step;
 
@@ -18,9 +18,9 @@ impl Builder<'_> {
         step: &Step,
         setting: StakesSetting<'_>,
         seen: Visit<'_>,
-    ) -> Result<Stakes, RunError> {
+    ) -> Result<Stakes, FlowError> {
         let mut scope: Option<Scope> = None;
-        let mut render = |text: &str| -> Result<String, RunError> {
+        let mut render = |text: &str| -> Result<String, FlowError> {
             if !TemplateText::is_one(text) {
                 return Ok(text.to_owned());
             }
@@ -85,7 +85,7 @@ impl Builder<'_> {
 }
 
 /// Makes the error for two choices that read the same.
-pub(super) fn alike(node: &NodeId, label: &str) -> RunError {
+pub(super) fn alike(node: &NodeId, label: &str) -> FlowError {
     let message = format!("two choices read `{label}`: people could not tell them apart");
     failure(FlowCode::FlowCondition, node, message)
 }

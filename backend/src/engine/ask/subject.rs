@@ -1,7 +1,7 @@
 //! The current content of the question about each subject.
 
 use shared::definition::Reviewers;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 
 use super::content::{Content, human};
 use crate::engine::builder::Builder;
@@ -9,7 +9,7 @@ use crate::engine::question::Subject;
 
 impl Builder<'_> {
     /// Builds the current content of the question about a subject.
-    pub(super) fn content(&self, subject: &Subject) -> Result<Content, RunError> {
+    pub(super) fn content(&self, subject: &Subject) -> Result<Content, FlowError> {
         let step = self.state.step_of(subject).ok_or_else(nothing_waits)?;
         match subject {
             Subject::Node { .. } => {
@@ -36,10 +36,10 @@ impl Builder<'_> {
     }
 }
 
-pub(super) fn nothing_waits() -> RunError {
+pub(super) fn nothing_waits() -> FlowError {
     nothing("nothing waits for the answer")
 }
 
-fn nothing(message: &str) -> RunError {
-    RunError { code: FlowCode::FlowInvalid, message: message.to_owned(), node: None }
+fn nothing(message: &str) -> FlowError {
+    FlowError { code: FlowCode::FlowInvalid, message: message.to_owned(), node: None }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::access::{Act, Principal};
 use shared::decision::Via;
 use shared::definition::ChoiceKind;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::ReviewId;
 
 use super::by_agent::withdrawn;
@@ -42,7 +42,11 @@ impl Builder<'_> {
             Subject::Ask { .. } => QuestionAnswer::Reply(withdrawn(reason), Findings::default()),
             Subject::Takeover { .. } => {
                 let node = review.node.clone();
-                QuestionAnswer::Failed(RunError { code: FlowCode::FlowHumanRejected, message: reason.to_owned(), node })
+                QuestionAnswer::Failed(FlowError {
+                    code: FlowCode::FlowHumanRejected,
+                    message: reason.to_owned(),
+                    node,
+                })
             }
             Subject::Handoff { .. } => return Ok(()),
             _ => self.rule(&review, &subject, &answer_all(&review.actions, false, Some(reason)), None),

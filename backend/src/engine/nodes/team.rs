@@ -3,7 +3,7 @@
 //! next turn ([`crate::engine::team`]).
 
 use shared::definition::{Team, TeamStrategy};
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::run::Step;
 
 use crate::engine::accounts::add_all;
@@ -22,7 +22,7 @@ impl Builder<'_> {
         step: Step,
         team: &Team,
         correction: Option<&str>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), FlowError> {
         let mut prompt = self.prompt(&step, team.prompt.as_deref())?;
         if let Some(correction) = correction {
             let last = self.state.answers.get(&step.node).map_or("", String::as_str);
