@@ -53,7 +53,7 @@ pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use digest::of_inquiry as digest_of_inquiry;
 pub use guardrail_reply::GuardrailReply;
 pub use input::{HandlerAnswer, Input, ModelAnswer, ModelToolCall, TaskFailure};
-pub use launch::Launch;
+pub use launch::RunStart;
 pub use phase::{Branch, Phase};
 pub use projection::{given_out, report, shown_run, summary};
 pub use question::{Approval, Asked, Question, Subject, Timer};
@@ -77,7 +77,7 @@ use crate::clock::Moment;
 use crate::flow::{Compiled, work_limit};
 
 /// Starts a run, and advances it until it has to wait. If it takes too much work until then, the run fails.
-pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Moment) -> Result<Transition, Refusal> {
+pub fn launch(flow: &Compiled, launch: RunStart, grants: Vec<Granted>, moment: Moment) -> Result<Transition, Refusal> {
     work_limit::within(work_limit::MAX_AT_ONCE, || {
         let mut builder = launch::start(flow, launch, moment)?;
         builder.grants = grants;

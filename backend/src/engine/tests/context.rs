@@ -121,7 +121,7 @@ nodes:
         "run": "01900000-0000-7000-8000-000000000001", "flow": "pay", "version": 1, "requested_by": "dev",
         "context": { "metadata": { "tier": "guest" } },
     });
-    let recorded: Launch = serde_json::from_value(recorded).unwrap();
+    let recorded: RunStart = serde_json::from_value(recorded).unwrap();
     let moment = Play::moment(Timestamp(1_800_000_000_000_000), 0);
     let state = launch(&compile(source), recorded, Vec::new(), moment).unwrap().state;
     assert_eq!(state.launch_metadata, None);

@@ -180,7 +180,7 @@ impl Play {
     fn try_start_for(flow: Compiled, input: Value, people: &[Principal], context: Context) -> Result<Self, Refusal> {
         let people: Option<Arc<[Principal]>> = flow.needs_people().then(|| people.into());
         let now = Timestamp(1_800_000_000_000_000);
-        let launched = Launch {
+        let launched = RunStart {
             run: "01900000-0000-7000-8000-000000000001".parse().unwrap(),
             flow: flow.flow.id.clone(),
             version: flow.version,

@@ -20,7 +20,7 @@ use super::group::{Answer, Group, RunWork, UnreadableRun};
 use super::rights::allow;
 use super::{grants, questions};
 use crate::clock::Moment;
-use crate::engine::{self, Input, Launch, Refusal, RunState, Snapshot, Transition, is_carrier};
+use crate::engine::{self, Input, Refusal, RunStart, RunState, Snapshot, Transition, is_carrier};
 use crate::flow::Compiled;
 
 impl Group {
@@ -69,7 +69,7 @@ impl Group {
         }
         let (flow, version) = (&compiled.flow.id, compiled.version);
         let people = self.people(compiled, run, None);
-        let launch = Launch {
+        let launch = RunStart {
             run,
             flow: flow.clone(),
             version,

@@ -10,7 +10,7 @@ use shared::time::Timestamp;
 
 use super::*;
 use crate::clock::Moment;
-use crate::engine::{Granted, Input, Launch, RunState};
+use crate::engine::{Granted, Input, RunStart, RunState};
 use crate::store::Committed;
 use crate::store::blobs::{Owner, typed};
 use crate::store::log_row::{Cause, NewBody, Recorded};
@@ -194,7 +194,7 @@ fn inputs() -> Vec<Recorded> {
     let inputs = inputs.map(|input| Recorded::of(moment, typed::<Input>("an input", input).expect("an input")));
     let launch =
         json!({"run": ID, "flow": "f", "version": 1, "input": own(), "context": context(), "requested_by": "ana"});
-    let launch: Launch = typed("a launch", launch).expect("a launch");
+    let launch: RunStart = typed("a launch", launch).expect("a launch");
     let granted: Granted = typed("a grant", json!({"grant": grant(), "giver": principal})).expect("a grant");
     let launch = Recorded { cause: Cause::Launch(Box::new(launch)), grants: vec![granted], ..inputs[0].clone() };
     inputs.into_iter().chain([launch]).collect()
