@@ -97,7 +97,7 @@ pub struct AppParts {
     /// The metrics that `/metrics` shows; `None`: it shows none.
     pub metrics: Option<PrometheusHandle>,
     /// How clients reach the server, and their limits.
-    pub edge: Edge,
+    pub options: HttpOptions,
     /// The trusted seals of the audit log.
     pub seals: Seals,
     /// The connections to people and programs outside the console.
@@ -136,7 +136,7 @@ impl Outside {
 
 /// How clients reach the server, and their limits.
 #[derive(Clone, Default)]
-pub struct Edge {
+pub struct HttpOptions {
     /// The public addresses of the console, such as `https://countersign.example`, besides the `Host` of a request.
     pub public_origins: Arc<[String]>,
     /// The proxies whose client addresses are trusted.
@@ -151,7 +151,7 @@ pub struct Edge {
     pub stopping: CancellationToken,
 }
 
-impl Edge {
+impl HttpOptions {
     fn is_https(&self) -> bool {
         self.public_origins.iter().any(|origin| origin.starts_with("https://"))
     }
@@ -164,7 +164,7 @@ impl AppState {
         clock: SharedClock,
         authenticator: Authenticator,
         metrics: Option<PrometheusHandle>,
-        edge: Edge,
+        options: HttpOptions,
         seals: Seals,
         outside: Outside,
     ) -> Self {
@@ -173,7 +173,7 @@ impl AppState {
             clock,
             authenticator,
             metrics,
-            edge,
+            options,
             seals,
             outside,
             viewed_reviews: ViewedReviews::default(),

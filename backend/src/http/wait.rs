@@ -84,7 +84,7 @@ impl Wait {
             // An error means that the sender was dropped, which ends the wait, too.
             _ = self.over.changed() => {}
             () = tokio::time::sleep(self.at_most) => {}
-            () = caller.state.edge.stopping.cancelled() => {}
+            () = caller.state.options.stopping.cancelled() => {}
         }
         let identity = caller.state.authenticator.authenticate(headers).await?;
         identity.may_go_on()?;

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::json;
 
-use super::{Client, Edge, PASSWORD, Site, edge};
+use super::{Client, HttpOptions, PASSWORD, Site, http_options};
 use crate::clock::SystemClock;
 use crate::store::testing::Database;
 
@@ -81,8 +81,8 @@ async fn a_write_of_another_site_is_refused_before_anything_else() {
 
 #[tokio::test]
 async fn over_https_the_cookie_is_for_this_host_alone_and_the_older_one_goes() {
-    let edge = Edge { public_origins: [ORIGIN.to_owned()].into(), ..edge() };
-    let site = Site::with(Database::sqlite().unwrap(), Arc::new(SystemClock), edge).await;
+    let options = HttpOptions { public_origins: [ORIGIN.to_owned()].into(), ..http_options() };
+    let site = Site::with(Database::sqlite().unwrap(), Arc::new(SystemClock), options).await;
     let nobody = Client { site: &site, cookie: None };
     let login = json!({ "username": "admin", "password": PASSWORD });
     let answer = nobody.post_with(SESSION, &login, &[("origin", ORIGIN)]).await;
@@ -98,8 +98,8 @@ async fn over_https_the_cookie_is_for_this_host_alone_and_the_older_one_goes() {
 
 #[tokio::test]
 async fn over_https_a_session_cookie_that_is_not_bound_to_this_host_is_ignored() {
-    let edge = Edge { public_origins: [ORIGIN.to_owned()].into(), ..edge() };
-    let site = Site::with(Database::sqlite().unwrap(), Arc::new(SystemClock), edge).await;
+    let options = HttpOptions { public_origins: [ORIGIN.to_owned()].into(), ..http_options() };
+    let site = Site::with(Database::sqlite().unwrap(), Arc::new(SystemClock), options).await;
     let nobody = Client { site: &site, cookie: None };
     let login = json!({ "username": "admin", "password": PASSWORD });
     let first_cookie = |answer: &super::Received| {
@@ -129,8 +129,8 @@ async fn over_https_a_session_cookie_that_is_not_bound_to_this_host_is_ignored()
 #[tokio::test]
 async fn the_metrics_of_a_server_with_a_public_address_are_for_nobody_without_a_login() {
     // A proxy on this machine that adds no header looks like a client on this machine.
-    let edge = Edge { public_origins: [ORIGIN.to_owned()].into(), ..edge() };
-    let site = Site::with(Database::sqlite().unwrap(), Arc::new(SystemClock), edge).await;
+    let options = HttpOptions { public_origins: [ORIGIN.to_owned()].into(), ..http_options() };
+    let site = Site::with(Database::sqlite().unwrap(), Arc::new(SystemClock), options).await;
     let nobody = Client { site: &site, cookie: None };
     assert_eq!(nobody.get("/metrics").await.code(401), "unauthenticated");
     site.login("admin").await.get("/metrics").await.expect(200);
