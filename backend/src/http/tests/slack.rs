@@ -35,11 +35,7 @@ pub(super) async fn workspace(site: Site) -> (Site, MockServer, Notifier) {
 }
 
 /// Like [`workspace`]; `channels` are settings below `[notifications]`.
-pub(super) async fn workspace_with(
-    mut site: Site,
-    http: HttpOptions,
-    channels: &str,
-) -> (Site, MockServer, Notifier) {
+pub(super) async fn workspace_with(mut site: Site, http: HttpOptions, channels: &str) -> (Site, MockServer, Notifier) {
     let slack = MockServer::start().await;
     let posted = json!({ "ok": true, "channel": "D1", "ts": "1700000000.000100" });
     for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {

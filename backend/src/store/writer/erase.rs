@@ -18,7 +18,7 @@ use super::super::log_index::padded;
 use super::super::packed::unpack;
 use super::super::users::{USER, USERS, user, user_row};
 use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord, visibility};
-use super::group::{Answer, EndedAccess, Group};
+use super::group::{ChangeResult, EndedAccess, Group};
 use super::pending::ErasedPerson;
 use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
@@ -97,7 +97,7 @@ impl Group {
         last_login: LastLogin,
         name: &Username,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         allow(by, Act::ManagePeople)?;
         // It cannot be undone.
         last_login.require_recent()?;
@@ -153,7 +153,7 @@ impl Group {
         Ok(Committed::User { user: Box::new(user) })
     }
 
-    pub fn erase_entries(&mut self, new: &NewErasure, moment: Moment) -> Answer {
+    pub fn erase_entries(&mut self, new: &NewErasure, moment: Moment) -> ChangeResult {
         let last = self.erasures.last;
         if !new.erased_entries.iter().zip(last + 1..).all(|(erased_entries, number)| erased_entries.erasure == number) {
             return Err(CommitError::Conflict(format!("this step does not follow erasure {last}")));

@@ -9,7 +9,7 @@ use shared::log::{EventData, FeedbackRetracted};
 
 use super::super::db::Conn;
 use super::super::{Change, CommitError, Committed, Error, Operation};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::Input;
@@ -47,14 +47,14 @@ impl Group {
         involvement: Involvement,
         feedback: NewFeedback,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         let person = by.cloned().ok_or(CommitError::Unauthenticated)?;
         self.apply(by, run, Input::Feedback { by: person, involvement, feedback }, moment)?;
         let given = self.out.feedback.last().cloned().ok_or(CommitError::NotFound)?;
         Ok(Committed::Feedback { feedback: Box::new(given) })
     }
 
-    pub fn retract_feedback(&mut self, by: Option<&Principal>, id: FeedbackId, moment: Moment) -> Answer {
+    pub fn retract_feedback(&mut self, by: Option<&Principal>, id: FeedbackId, moment: Moment) -> ChangeResult {
         let at = self.retractable.iter().position(|said| said.id == id).ok_or(CommitError::NotFound)?;
         allow(by, Act::RetractFeedback(&self.retractable[at].by))?;
         let Feedback { flow, agent, .. } = self.retractable.swap_remove(at);

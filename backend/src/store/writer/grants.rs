@@ -11,7 +11,7 @@ use shared::log::{EventData, OfGrant};
 use shared::time::Timestamp;
 
 use super::super::{CommitError, Committed};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::{Granted, Input, Refusal};
@@ -62,7 +62,7 @@ impl Group {
         }
     }
 
-    pub fn revoke_grant(&mut self, by: Option<&Principal>, id: GrantId, moment: Moment) -> Answer {
+    pub fn revoke_grant(&mut self, by: Option<&Principal>, id: GrantId, moment: Moment) -> ChangeResult {
         let grant = self.grants.get(&id).cloned().ok_or(CommitError::NotFound)?;
         allow(by, Act::RevokeGrant(&grant.given_by))?;
         self.forget(id);

@@ -71,7 +71,7 @@ pub(super) struct Group {
 }
 
 /// The answer to a change.
-pub(super) type Answer = Result<Committed, CommitError>;
+pub(super) type ChangeResult = Result<Committed, CommitError>;
 
 /// An idempotency key that was used before.
 pub(super) struct UsedKey {

@@ -9,7 +9,7 @@ use shared::id::RunId;
 
 use super::super::db::{Conn, Sql};
 use super::super::{Change, CommitError, Committed, Error, Inner, Operation, queue};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::{Carrier, Refusal, RunOutcome, RunState, Transition};
@@ -52,7 +52,7 @@ impl Group {
         true
     }
 
-    pub fn ask(&mut self, by: Option<&Principal>, run: RunId, question: &Carrier, moment: Moment) -> Answer {
+    pub fn ask(&mut self, by: Option<&Principal>, run: RunId, question: &Carrier, moment: Moment) -> ChangeResult {
         let by = by.ok_or(CommitError::Unauthenticated)?;
         allow(Some(by), Act::Ask)?;
         let key = queue::question(question.kind, &by.username);

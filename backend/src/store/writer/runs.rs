@@ -16,7 +16,7 @@ use shared::time::Timestamp;
 
 use super::super::log_row::{Cause, Recorded};
 use super::super::{CommitError, Committed};
-use super::group::{Answer, Group, RunWork, UnreadableRun};
+use super::group::{ChangeResult, Group, RunWork, UnreadableRun};
 use super::rights::allow;
 use super::{grants, questions};
 use crate::clock::Moment;
@@ -34,7 +34,7 @@ impl Group {
         input: JsonMap,
         context: Context,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         let by = by.ok_or(CommitError::Unauthenticated)?;
         allow(Some(by), Act::Launch)?;
         let version = match version {
@@ -95,7 +95,7 @@ impl Group {
         self.runs.entry(run).or_default().absorb(transition, recorded)
     }
 
-    pub fn apply_to_run(&mut self, by: Option<&Principal>, run: RunId, input: Input, moment: Moment) -> Answer {
+    pub fn apply_to_run(&mut self, by: Option<&Principal>, run: RunId, input: Input, moment: Moment) -> ChangeResult {
         self.apply(by, run, input, moment)?;
         let state = &self.snapshot(run)?.state;
         let compiled = self.flow(&state.flow, state.version).ok().map(Arc::as_ref);
@@ -108,7 +108,7 @@ impl Group {
         review: ReviewId,
         input: Input,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         let run = *self.run_of.get(&review).ok_or(CommitError::NotFound)?;
         let viewer = input.by().map(|by| by.username.clone());
         let is_viewed = matches!(input, Input::Viewed { .. });

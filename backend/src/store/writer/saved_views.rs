@@ -6,11 +6,17 @@ use shared::log::{EventData, UserChanged};
 use shared::saved_view::Views;
 
 use super::super::{CommitError, Committed};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use crate::clock::Moment;
 
 impl Group {
-    pub fn save_views(&mut self, by: Option<&Principal>, username: &Username, views: &Views, moment: Moment) -> Answer {
+    pub fn save_views(
+        &mut self,
+        by: Option<&Principal>,
+        username: &Username,
+        views: &Views,
+        moment: Moment,
+    ) -> ChangeResult {
         if by.is_some_and(|by| by.token || by.username != *username) {
             return Err(CommitError::Forbidden("people save only their own views, and not with a token".to_owned()));
         }
