@@ -11,7 +11,7 @@ use shared::run::{ArchivedRun, Run, Step};
 
 use super::archiver::ArchiveError;
 use super::folder::Folder;
-use super::piece::{self, Line, RowLine, event};
+use super::piece::{self, ArchiveLine, RowLine, event};
 use crate::audit::archive_entry;
 use crate::engine;
 use crate::store::Store;
@@ -46,12 +46,12 @@ pub async fn look_up(store: &Store, folder: &Folder, id: RunId) -> Result<Option
     let (mut found, mut log, mut inputs, mut here) = (None, Vec::new(), Vec::new(), false);
     let read = piece::read(&bytes, |line| {
         match line {
-            Line::Run(run) if run.run == id => (here, found) = (true, Some(run)),
+            ArchiveLine::Run(run) if run.run == id => (here, found) = (true, Some(run)),
             // The next run begins.
-            Line::Run(_) if here => return Ok(false),
-            Line::Entry(_, text) if here => log.push(event(&text)?),
-            Line::Row(row) if here => inputs.push(row),
-            Line::Header(_) | Line::Run(_) | Line::Row(_) | Line::Entry(..) => {}
+            ArchiveLine::Run(_) if here => return Ok(false),
+            ArchiveLine::Entry(_, text) if here => log.push(event(&text)?),
+            ArchiveLine::Row(row) if here => inputs.push(row),
+            ArchiveLine::Header(_) | ArchiveLine::Run(_) | ArchiveLine::Row(_) | ArchiveLine::Entry(..) => {}
         }
         Ok(true)
     });

@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 
 use super::budget::Bill;
 use super::problem::Refused;
-use super::reads::Reading;
+use super::reads::ReadTurn;
 use super::reviews::REVIEW;
 use super::runs::RUN;
 use super::{AppState, HttpOptions, cookies, headers, host, mcp, origin, wait};
@@ -37,7 +37,7 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let begun = state.clock.now();
     let waits = waits(&request, route);
     let limit = if waits { TIME_LIMIT + wait::LONGEST } else { TIME_LIMIT };
-    let reading = Reading::of(&mut request, waits);
+    let read_turn = ReadTurn::of(&mut request, waits);
     let api = route == mcp::PATH || request.uri().path().starts_with("/api/");
     let HttpOptions { public_origins, hosts, .. } = &state.options;
     if origin::came_over_https(request.headers(), public_origins) {
@@ -51,8 +51,8 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     if let Some(bill) = bill {
         bill.settle(&response);
     }
-    if let Some(reading) = reading {
-        response = reading.end_with(response);
+    if let Some(read_turn) = read_turn {
+        response = read_turn.end_with(response);
     }
     let took = state.clock.now().since(begun);
     let status = response.status().as_u16();

@@ -40,7 +40,7 @@ impl ToReload {
 
 /// The state of loading for one page.
 #[derive(Debug, Default)]
-struct Reading {
+struct LoadState {
     /// The parts to load next.
     to_reload: ToReload,
     /// The parts that could not be loaded. They are loaded with the next load, or after a pause.
@@ -69,7 +69,7 @@ pub struct RunData {
     pub problem: RwSignal<Option<Problem>>,
     /// The marks of the run in the graph.
     pub marks: Signal<Marks>,
-    reading: StoredValue<Reading>,
+    loads: StoredValue<LoadState>,
     api: Api,
 }
 
@@ -89,7 +89,7 @@ impl RunData {
             streams: RwSignal::new(Streams::default()),
             problem: RwSignal::new(None),
             marks: marks.into(),
-            reading: StoredValue::new(Reading::default()),
+            loads: StoredValue::new(LoadState::default()),
             api: use_api(),
         };
         live.follow_run(id);
@@ -113,9 +113,9 @@ impl RunData {
     fn apply(self, entry: &Entry) {
         let mut anew = false;
         self.report.update(|report| anew = report.as_mut().is_none_or(|report| report::apply(report, entry)));
-        self.reading.update_value(|reading| {
-            if reading.busy {
-                reading.meanwhile.push(entry.clone());
+        self.loads.update_value(|loads| {
+            if loads.busy {
+                loads.meanwhile.push(entry.clone());
             }
         });
         self.report.with_untracked(|report| {
@@ -133,10 +133,10 @@ impl RunData {
     }
 
     fn read(self, more: ToReload) {
-        let begin = self.reading.try_update_value(|reading| {
-            reading.to_reload.add(more);
-            reading.to_reload.add(std::mem::take(&mut reading.failed));
-            !std::mem::replace(&mut reading.busy, true)
+        let begin = self.loads.try_update_value(|loads| {
+            loads.to_reload.add(more);
+            loads.to_reload.add(std::mem::take(&mut loads.failed));
+            !std::mem::replace(&mut loads.busy, true)
         });
         if begin != Some(true) {
             return;
@@ -144,12 +144,12 @@ impl RunData {
         spawn_local(async move {
             TimeoutFuture::new(GATHER_MS).await;
             // `None`: the page is gone.
-            while let Some(parts) = self.reading.try_update_value(|reading| {
-                reading.busy = reading.to_reload != ToReload::default();
-                reading.meanwhile.clear();
-                let mut parts = std::mem::take(&mut reading.to_reload);
+            while let Some(parts) = self.loads.try_update_value(|loads| {
+                loads.busy = loads.to_reload != ToReload::default();
+                loads.meanwhile.clear();
+                let mut parts = std::mem::take(&mut loads.to_reload);
                 if parts != ToReload::default() {
-                    parts.add(std::mem::take(&mut reading.failed));
+                    parts.add(std::mem::take(&mut loads.failed));
                 }
                 parts
             }) && parts != ToReload::default()
@@ -173,16 +173,16 @@ impl RunData {
         if self.problem.try_set(Some(problem)).is_some() {
             return;
         }
-        let failures = self.reading.try_update_value(|reading| {
-            reading.failed.add(parts);
-            reading.failures = reading.failures.saturating_add(1);
-            reading.failures
+        let failures = self.loads.try_update_value(|loads| {
+            loads.failed.add(parts);
+            loads.failures = loads.failures.saturating_add(1);
+            loads.failures
         });
         let Some(failures) = failures.filter(|_| is_passing) else { return };
         spawn_local(async move {
             TimeoutFuture::new(reconnect::wait_ms(failures, js_sys::Math::random()).max(PAUSE_MS)).await;
             // A later load has a pause of its own.
-            if self.reading.try_with_value(|reading| reading.failures == failures) == Some(true) {
+            if self.loads.try_with_value(|loads| loads.failures == failures) == Some(true) {
                 self.read(ToReload::default());
             }
         });
@@ -192,10 +192,10 @@ impl RunData {
         if self.problem.try_set(None).is_some() {
             return;
         }
-        self.reading.update_value(|reading| reading.failures = 0);
+        self.loads.update_value(|loads| loads.failures = 0);
         if let Some(mut report) = report {
-            self.reading.with_value(|reading| {
-                for entry in &reading.meanwhile {
+            self.loads.with_value(|loads| {
+                for entry in &loads.meanwhile {
                     report::apply(&mut report, entry);
                 }
             });
