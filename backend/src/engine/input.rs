@@ -13,7 +13,7 @@ use shared::reassignment::Assignee;
 use shared::time::Span;
 
 use super::guardrail_reply::GuardrailReply;
-use super::spent::ModelUsage;
+use super::usage::ModelUsage;
 use crate::limits::{Exceeded, Size};
 
 /// What happened to a run. The principals in it carry the rights of the transaction in which it is applied.

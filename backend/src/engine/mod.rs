@@ -2,7 +2,6 @@
 //! pure: it never awaits, reads no clock and touches no database; the same inputs give the same transition, so a logged
 //! run can be replayed and checked.
 
-mod accounts;
 mod advance;
 mod answer;
 mod ask;
@@ -35,12 +34,13 @@ mod retry;
 mod roster;
 mod ruling;
 mod scope;
-mod spent;
 mod state;
 mod steps;
 mod team;
 mod transition;
 mod upgrade;
+mod usage;
+mod usage_by_agent;
 mod work;
 
 #[cfg(test)]
@@ -59,9 +59,9 @@ pub use projection::{given_out, report, shown_run, summary};
 pub use question::{Approval, Asked, Question, Subject, Timer};
 #[cfg(test)]
 pub use request::request_of;
-pub use spent::ModelUsage;
 pub use state::{Frame, RunOutcome, RunState, Unanswered};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
+pub use usage::ModelUsage;
 pub use work::{HandlerRequest, ModelRequest, ToolRequest, ToolSpec, Work, of as work};
 
 use std::time::Duration;

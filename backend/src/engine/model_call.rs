@@ -8,9 +8,9 @@ use super::builder::{Builder, failure};
 use super::call_limits::MAX_CALLS;
 use super::conversation::{Conversation, Message, Purpose, ToolCall, ToolCallState};
 use super::input::{ModelAnswer, ModelToolCall, TaskFailure};
-use super::spent::ModelUsage;
 use super::state::RunState;
 use super::transition::TaskKind;
+use super::usage::ModelUsage;
 use crate::limits;
 
 /// The maximum length of a text or value that is kept, in bytes.

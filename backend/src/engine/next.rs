@@ -12,7 +12,7 @@ use shared::run::Step;
 
 use super::question::Subject;
 use super::ruling::{CallRulings, Findings, Ruling};
-use super::spent::Spent;
+use super::usage::Spent;
 
 /// A branch on its way to a node.
 #[derive(Debug, Clone)]

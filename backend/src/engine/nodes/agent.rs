@@ -12,8 +12,8 @@ use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::phase::{Branch, Phase};
 use crate::engine::ruling::Ruling;
-use crate::engine::spent::Spent;
 use crate::engine::transition::{Refusal, TaskKind};
+use crate::engine::usage::Spent;
 
 impl Builder<'_> {
     /// Enters an agent node. With a correction, the conversation opens with the prompt, the agent's last answer and the

@@ -6,12 +6,12 @@ use shared::definition::{Team, TeamStrategy};
 use shared::error::{FlowCode, FlowError};
 use shared::run::Step;
 
-use crate::engine::accounts::add_all;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::next::{TurnEnd, TurnEnded};
 use crate::engine::phase::Phase;
 use crate::engine::team::{Contribution, NextTurn, TeamWork};
+use crate::engine::usage_by_agent::add_all;
 
 impl Builder<'_> {
     /// Enters a team node. With a correction, the prompt contains the last answer and the correction. `Err` if the step

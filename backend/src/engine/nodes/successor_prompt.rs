@@ -8,7 +8,7 @@ use crate::engine::conversation::{Conversation, Message, Purpose, ToolCall, Tool
 impl Builder<'_> {
     /// Returns the prompt of an agent that takes over the conversation of a branch. What its agents have begun has not
     /// ended yet: agents that work for it are told of, too.
-    pub(super) fn handover(&self, branch: u32, before: &Conversation, instructions: &str) -> String {
+    pub(super) fn successor_prompt(&self, branch: u32, before: &Conversation, instructions: &str) -> String {
         let prompt = match before.messages.first() {
             Some(Message::User { text }) => text.as_str(),
             _ => "",

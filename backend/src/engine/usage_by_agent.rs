@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::conversation::{Conversation, Purpose};
-use super::spent::Spent;
 use super::state::RunState;
+use super::usage::Spent;
 
 impl Conversation {
     /// Returns the usage in this conversation, by agent.
