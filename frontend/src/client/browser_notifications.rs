@@ -118,7 +118,7 @@ impl BrowserNotifications {
             self.clear();
             self.read();
         });
-        self.live.listen(move |message| self.hear(message));
+        self.live.listen(move |message| self.handle(message));
         on_cleanup(move || {
             in_sight.remove();
             leaves.remove();
@@ -182,7 +182,7 @@ impl BrowserNotifications {
         });
     }
 
-    fn hear(self, message: &ServerMessage) {
+    fn handle(self, message: &ServerMessage) {
         if !self.choice.with_untracked(|choice| choice.on) {
             return;
         }
