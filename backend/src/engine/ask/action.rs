@@ -12,9 +12,9 @@ use shared::id::NodeId;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
 
+use super::content::title;
 use super::content::{Content, schema_of};
-use super::guard::{fitting_output, guard};
-use super::title;
+use super::guardrails::apply::{apply_guardrails, fitting_output};
 use crate::engine::answer::read_answer;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::Conversation;
@@ -230,7 +230,7 @@ impl<'f> Builder<'f> {
         let fits = |redacted: JsonMap| {
             if proposed.is_agent() { Ok(redacted) } else { fitting_output(self.flow.of(&step.node), redacted) }
         };
-        let (passed, findings) = guard(arguments, check, fits);
+        let (passed, findings) = apply_guardrails(arguments, check, fits);
         (passed.map_or_else(Ruling::from, Ruling::Proceeds), findings)
     }
 

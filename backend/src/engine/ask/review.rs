@@ -11,10 +11,10 @@ use shared::run::Step;
 use shared::time::Timestamp;
 use shared::voting::Edited;
 
+use super::content::subject::nothing_waits;
+use super::content::title;
 use super::content::{Content, human};
 use super::deadline::warning;
-use super::subject::nothing_waits;
-use super::title;
 use super::vote::void::{overlay, void};
 use crate::engine::builder::Builder;
 use crate::engine::carrier;

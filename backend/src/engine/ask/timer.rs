@@ -14,7 +14,7 @@ use shared::log::ReviewChange;
 use shared::review::Review;
 use shared::time::Timestamp;
 
-use super::calls::answer_all;
+use super::content::calls::answer_all;
 use super::deadline::warning;
 use super::decision_scope::Remembered;
 use super::vote::shown_edits;

@@ -4,16 +4,16 @@ use shared::JsonMap;
 use shared::decision::Via;
 use shared::review::Advice;
 
-use super::decide::verdict::CheckedVerdict;
-use super::guardrail::PutIn;
+use crate::engine::ask::decide::verdict::CheckedVerdict;
+use crate::engine::ask::guardrails::check::PutIn;
 use crate::engine::question::{Approval, Question};
 use crate::flow::guardrail::Inquiry;
 
 /// The question of a handler that is no longer asked, with its outcome. `None` if it is still asked.
-pub(super) type AfterHandler = Option<(Question, HandlerOutcome)>;
+pub(in crate::engine::ask) type AfterHandler = Option<(Question, HandlerOutcome)>;
 
 #[derive(Debug)]
-pub(super) enum HandlerOutcome {
+pub(in crate::engine::ask) enum HandlerOutcome {
     /// It decides, and no other handler is asked.
     Decides(Advice, Box<HandlerDecision>),
     /// It passes on: the next handler is asked.
@@ -24,7 +24,7 @@ pub(super) enum HandlerOutcome {
 
 /// The decision of a handler, once it fits its review.
 #[derive(Debug)]
-pub(super) struct HandlerDecision {
+pub(in crate::engine::ask) struct HandlerDecision {
     pub said: CheckedVerdict,
     /// The values that it puts in, as guardrails have left them.
     pub put_in: PutIn,

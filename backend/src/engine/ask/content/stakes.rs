@@ -13,7 +13,7 @@ use crate::flow::Scope;
 
 impl Builder<'_> {
     /// Returns the stakes, with their templates rendered from what the gate or node sees.
-    pub(super) fn stakes_of(
+    pub(in crate::engine::ask) fn stakes_of(
         &self,
         step: &Step,
         setting: StakesSetting<'_>,
@@ -85,7 +85,7 @@ impl Builder<'_> {
 }
 
 /// Makes the error for two choices that read the same.
-pub(super) fn alike(node: &NodeId, label: &str) -> FlowError {
+pub(in crate::engine::ask) fn alike(node: &NodeId, label: &str) -> FlowError {
     let message = format!("two choices read `{label}`: people could not tell them apart");
     failure(FlowCode::FlowCondition, node, message)
 }

@@ -14,9 +14,9 @@ use shared::review::{Advice, AskedHandler, Judgement, Review};
 use shared::run::{Step, Usage};
 use shared::time::Timestamp;
 
-use super::content::judge_of;
-use super::fit::change_output;
-use super::handler_outcome::{AfterHandler, HandlerOutcome};
+use super::outcome::{AfterHandler, HandlerOutcome};
+use crate::engine::ask::content::judge_of;
+use crate::engine::ask::fit::change_output;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
@@ -58,7 +58,7 @@ pub(in crate::engine) static ANSWER: LazyLock<Value> = LazyLock::new(|| {
 });
 
 impl Builder<'_> {
-    pub(super) fn ask_judge(&mut self, asking: Question, judge: &Judge) -> Result<(), FlowError> {
+    pub(in crate::engine::ask) fn ask_judge(&mut self, asking: Question, judge: &Judge) -> Result<(), FlowError> {
         let review = self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let shown = Message::User { text: material(&step, &review, self.history()) };
@@ -74,7 +74,7 @@ impl Builder<'_> {
 
     /// Reads the answer of a judge. It decides if it is confident enough and the content is unchanged, otherwise it
     /// passes on. It is asked again if its answer cannot be read.
-    pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> AfterHandler {
+    pub(in crate::engine::ask) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> AfterHandler {
         let (mut question, step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
         let Asked::Judge { conversation, digest, .. } = &mut question.asked else { return None };
@@ -128,7 +128,12 @@ impl Builder<'_> {
     }
 
     /// Weighs the answer of a judge again, after guardrails have asked programs about it.
-    pub(super) fn weigh_again(&self, question: &Question, said: Judged, digest: &str) -> HandlerOutcome {
+    pub(in crate::engine::ask) fn weigh_again(
+        &self,
+        question: &Question,
+        said: Judged,
+        digest: &str,
+    ) -> HandlerOutcome {
         match (judge_of(self.flow, &self.state, question), self.review_to_show(question)) {
             (Some(judge), Ok(review)) if review.digest == digest => self.weigh(judge, &review, &question.subject, said),
             (judge, _) => self.unable(judge, "The content changed while it was judged."),
@@ -136,7 +141,7 @@ impl Builder<'_> {
     }
 
     /// Retries a failed call of a judge, or passes on if nothing is left to try.
-    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> AfterHandler {
+    pub(in crate::engine::ask) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> AfterHandler {
         let (mut question, mut step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
         let Asked::Judge { conversation, .. } = &mut question.asked else { return None };
@@ -156,7 +161,7 @@ impl Builder<'_> {
     }
 
     /// Passes on from a judge that has not answered in time.
-    pub(super) fn judge_timed_out(&self, question: &Question) -> HandlerOutcome {
+    pub(in crate::engine::ask) fn judge_timed_out(&self, question: &Question) -> HandlerOutcome {
         self.unable(judge_of(self.flow, &self.state, question), "It did not answer in time.")
     }
 

@@ -6,8 +6,8 @@ use shared::definition::Handler;
 use shared::id::{ReviewId, TaskId};
 use shared::review::Advice;
 
-use super::content::handlers;
-use super::handler_outcome::{AfterHandler, HandlerOutcome};
+use super::outcome::{AfterHandler, HandlerOutcome};
+use crate::engine::ask::content::handlers;
 use crate::engine::builder::Builder;
 use crate::engine::input::{HandlerAnswer, ModelAnswer, TaskFailure};
 use crate::engine::next::QuestionAnswer;
@@ -24,7 +24,7 @@ impl Builder<'_> {
 
     /// Asks the handler at the question's index, or people if there is none. If that fails, the question ends, with its
     /// review if that is pending.
-    pub(super) fn ask_handler(&mut self, asking: Question) {
+    pub(in crate::engine::ask) fn ask_handler(&mut self, asking: Question) {
         let (pending, subject) = (asking.pending.then_some(asking.review), asking.subject.clone());
         let asked = match handlers(self.flow, &self.state, &asking.subject).get(asking.handler) {
             Some(Handler::Auto(auto)) => self.ask_auto(asking, auto),
@@ -83,7 +83,7 @@ impl Builder<'_> {
     }
 
     /// Goes on after the deadline of the handler that is asked.
-    pub(super) fn handler_timed_out(&mut self, review: ReviewId) {
+    pub(in crate::engine::ask) fn handler_timed_out(&mut self, review: ReviewId) {
         let Some(question) = self.state.question(review) else { return };
         if let (Some(branch), Some((task, _))) = (question.subject.branch(), question.task()) {
             self.abandon_call(branch, task);
@@ -104,7 +104,7 @@ impl Builder<'_> {
     }
 
     /// Applies the outcome of asking a handler: it decides, the next one is asked, or guardrails ask programs.
-    pub(super) fn go_on(&mut self, question: Question, outcome: HandlerOutcome) {
+    pub(in crate::engine::ask) fn go_on(&mut self, question: Question, outcome: HandlerOutcome) {
         let mut asking = self.end_asking(question);
         match outcome {
             HandlerOutcome::Decides(advice, decided) => {

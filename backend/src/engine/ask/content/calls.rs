@@ -11,7 +11,7 @@ use shared::error::FlowError;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
 
-use super::content::Content;
+use super::Content;
 use super::title;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallSite, Message, ToolCall};
@@ -21,7 +21,11 @@ use crate::engine::question::Subject;
 
 impl<'f> Builder<'f> {
     /// Builds the content of a review about calls that gates hold back.
-    pub(super) fn content_of_calls(&self, step: &Step, subject: &Subject) -> Result<Content, FlowError> {
+    pub(in crate::engine::ask) fn content_of_calls(
+        &self,
+        step: &Step,
+        subject: &Subject,
+    ) -> Result<Content, FlowError> {
         let (agent, calls) = self.state.calls_of(subject);
         let (at, flow) = (CallSite::new(step, agent), self.flow.of(&step.node));
         let group: Vec<(&ToolCall, &'f Gate)> =
@@ -108,7 +112,7 @@ impl<'f> Builder<'f> {
 
     /// Builds the content of a review that asks what became of a lost call. It has no time limit: only a person can
     /// know. `why` is `None` if the worker of the call was lost.
-    pub(super) fn content_of_lost(
+    pub(in crate::engine::ask) fn content_of_lost(
         &self,
         step: &Step,
         subject: &Subject,
@@ -236,7 +240,11 @@ fn merge(mut all: Stakes, more: Stakes) -> Stakes {
 }
 
 /// Gives the same answer to all actions, without a person: approval if it is wanted and allowed, otherwise rejection.
-pub(super) fn answer_all(actions: &[Action], approves: bool, reason: Option<&str>) -> BTreeMap<String, ActionDecision> {
+pub(in crate::engine::ask) fn answer_all(
+    actions: &[Action],
+    approves: bool,
+    reason: Option<&str>,
+) -> BTreeMap<String, ActionDecision> {
     let answer = |action: &Action| {
         let approve = approves && action.allowed_decisions.contains(&ActionKind::Approve);
         let message = reason.filter(|_| !approves).map(str::to_owned);

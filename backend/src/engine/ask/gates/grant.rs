@@ -14,7 +14,7 @@ use shared::id::{GrantId, NodeId, ReviewId, Username};
 use shared::log::{EventData, GrantUsed, OfGrant};
 use shared::review::{Action, Outcome, Review};
 
-use super::content::{Content, handlers};
+use crate::engine::ask::content::{Content, handlers};
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallSite, ToolCall, ToolCallState};
 use crate::engine::question::{Approval, Question, Subject};
@@ -118,7 +118,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Returns the calls that a review is about.
-    pub(super) fn calls_asked(&self, review: ReviewId) -> impl Iterator<Item = &ToolCall> {
+    pub(in crate::engine::ask) fn calls_asked(&self, review: ReviewId) -> impl Iterator<Item = &ToolCall> {
         self.state.question(review).into_iter().flat_map(|question| self.state.calls_of(&question.subject).1)
     }
 
@@ -135,7 +135,7 @@ impl<'f> Builder<'f> {
 
     /// Approves a call that its gate would hold back, if a grant covers it; returns whether one does. The review that
     /// would have been opened is recorded as resolved. No grant is used if a handler decides at once.
-    pub(super) fn is_granted(&mut self, subject: &Subject, gate: &'f Gate) -> bool {
+    pub(in crate::engine::ask) fn is_granted(&mut self, subject: &Subject, gate: &'f Gate) -> bool {
         if self.grants.is_empty() {
             return false;
         }

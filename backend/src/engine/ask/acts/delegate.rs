@@ -7,7 +7,7 @@ use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
 use shared::review::Delegation;
 
-use super::vote;
+use crate::engine::ask::vote;
 use crate::engine::builder::Builder;
 use crate::engine::transition::Refusal;
 

@@ -14,7 +14,7 @@ const ROUNDS: usize = 8;
 
 /// Returns a value as guardrails leave it, or the block, and all their findings. `check` applies guardrails; `fits` turns
 /// redacted values into the value that takes effect, or says why that is impossible.
-pub(super) fn guard<T>(
+pub(in crate::engine::ask) fn apply_guardrails<T>(
     value: T,
     check: impl Fn(&T) -> GuardrailVerdict,
     fits: impl Fn(JsonMap) -> Result<T, String>,
@@ -65,7 +65,7 @@ fn blocked<T>(mut findings: Vec<Finding>, by: Finding) -> (Result<T, Blocked>, V
 }
 
 /// Returns a redacted output if it still fits the flow's `output_schema`.
-pub(super) fn fitting_output(flow: &Compiled, redacted: JsonMap) -> Result<JsonMap, String> {
+pub(in crate::engine::ask) fn fitting_output(flow: &Compiled, redacted: JsonMap) -> Result<JsonMap, String> {
     let mistakes = flow.check_output(&redacted, "");
     if mistakes.is_empty() {
         return Ok(redacted);

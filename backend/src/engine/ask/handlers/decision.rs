@@ -7,11 +7,11 @@ use shared::definition::AutoHandler;
 use shared::error::{FlowCode, FlowError};
 use shared::review::Review;
 
-use super::decide::effect::Counted;
-use super::decide::verdict::CheckedVerdict;
-use super::fit::said;
-use super::guardrail::PutIn;
-use super::handler_outcome::HandlerDecision;
+use super::outcome::HandlerDecision;
+use crate::engine::ask::decide::effect::Counted;
+use crate::engine::ask::decide::verdict::CheckedVerdict;
+use crate::engine::ask::fit::said;
+use crate::engine::ask::guardrails::check::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::next::QuestionAnswer;
 use crate::engine::question::{Approval, Question};
@@ -19,7 +19,7 @@ use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// Lets an `auto` handler decide at once, whatever is asked.
-    pub(super) fn ask_auto(&mut self, asking: Question, auto: &AutoHandler) -> Result<(), FlowError> {
+    pub(in crate::engine::ask) fn ask_auto(&mut self, asking: Question, auto: &AutoHandler) -> Result<(), FlowError> {
         let review = self.review_to_show(&asking)?;
         let (approves, reason) = match auto {
             AutoHandler::Approve => (true, None),
@@ -43,7 +43,7 @@ impl Builder<'_> {
     }
 
     /// Applies the decision of a handler.
-    pub(super) fn handled(&mut self, asking: Question, decided: HandlerDecision) {
+    pub(in crate::engine::ask) fn handled(&mut self, asking: Question, decided: HandlerDecision) {
         let review = match self.review_to_show(&asking) {
             Ok(review) => review,
             Err(error) => return self.answer(asking.subject, QuestionAnswer::Failed(error)),

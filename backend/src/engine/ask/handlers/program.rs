@@ -10,9 +10,9 @@ use shared::id::{ReviewId, TaskId};
 use shared::review::{Advice, AskedHandler, Changes, Review};
 use shared::time::{Span, Timestamp};
 
-use super::content::handlers;
-use super::handler_outcome::{AfterHandler, HandlerOutcome};
+use super::outcome::{AfterHandler, HandlerOutcome};
 use crate::clock::Moment;
+use crate::engine::ask::content::handlers;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::input::{HandlerAnswer, TaskFailure};
 use crate::engine::invoke::listed;
@@ -26,7 +26,7 @@ use crate::flow::{Compiled, host_of};
 const FUNCTION_TIMEOUT: Span = Span::secs(300);
 
 impl Builder<'_> {
-    pub(super) fn ask_program(&mut self, asking: Question) -> Result<(), FlowError> {
+    pub(in crate::engine::ask) fn ask_program(&mut self, asking: Question) -> Result<(), FlowError> {
         self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let handler = handlers(self.flow, &self.state, &asking.subject).get(asking.handler);
@@ -43,7 +43,7 @@ impl Builder<'_> {
     }
 
     /// Reads the response of a program to the request that asked it.
-    pub(super) fn read_program(
+    pub(in crate::engine::ask) fn read_program(
         &mut self,
         task: TaskId,
         digest: &str,
@@ -63,7 +63,12 @@ impl Builder<'_> {
     }
 
     /// Checks the decision of a program on the content with this digest.
-    pub(super) fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> HandlerOutcome {
+    pub(in crate::engine::ask) fn weigh_program(
+        &self,
+        question: &Question,
+        digest: &str,
+        answer: ProgramAnswer,
+    ) -> HandlerOutcome {
         let review = match self.review_to_show(question) {
             Ok(review) => review,
             Err(error) => return self.unable_program(question, &error.message),
@@ -100,7 +105,7 @@ impl Builder<'_> {
     }
 
     /// Reads the callback of a program: it names the revision and digest that it saw, and decides as a person does.
-    pub(super) fn read_callback(
+    pub(in crate::engine::ask) fn read_callback(
         &mut self,
         id: ReviewId,
         task: TaskId,
@@ -135,7 +140,7 @@ impl Builder<'_> {
     }
 
     /// Retries a failed request to a program until its deadline, and then goes on without an answer.
-    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> AfterHandler {
+    pub(in crate::engine::ask) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> AfterHandler {
         let (mut question, mut step) = self.take_question(review)?;
         let Asked::Program { task, until, tries, .. } = &mut question.asked else { return None };
         let Some(due_at) = self.next_try_until(*until, *tries, why) else {
@@ -150,7 +155,7 @@ impl Builder<'_> {
     }
 
     /// Goes on after the deadline of a program. If it had said that it answers later, it passes on.
-    pub(super) fn program_timed_out(&self, question: &Question, answers_later: bool) -> HandlerOutcome {
+    pub(in crate::engine::ask) fn program_timed_out(&self, question: &Question, answers_later: bool) -> HandlerOutcome {
         let why = "It did not answer in time.";
         if answers_later {
             HandlerOutcome::Passes(self.said(question, why))

@@ -13,9 +13,9 @@ use shared::review::{Item, ReviewKind, ReviewOption, Source};
 use shared::run::Step;
 use shared::topic::{topic, topic_of};
 
-use super::content::{Content, Rules, schema_of};
 use super::stakes::alike;
 use super::title;
+use super::{Content, Rules, schema_of};
 use crate::engine::builder::{Builder, failure};
 use crate::engine::item;
 use crate::engine::scope::{self, Visit};
@@ -27,7 +27,7 @@ const DEFAULT_PROMPT: &str = "Please review.";
 
 impl Builder<'_> {
     /// Builds the current content of a human node's review.
-    pub(super) fn content_of_node(&self, step: &Step, human: &Human) -> Result<Content, FlowError> {
+    pub(in crate::engine::ask) fn content_of_node(&self, step: &Step, human: &Human) -> Result<Content, FlowError> {
         let prompt = self.human_prompt(step, human)?;
         let source = self.source(&step.node);
         let stakes = self.stakes_of(step, human.stakes(), Visit::default())?;
@@ -52,7 +52,7 @@ impl Builder<'_> {
     }
 
     /// Returns the items that a human node shows, with their current values.
-    pub(super) fn shown_items(&self, step: &Step, human: &Human) -> Vec<Item> {
+    pub(in crate::engine::ask) fn shown_items(&self, step: &Step, human: &Human) -> Vec<Item> {
         items(
             human,
             |key| scope::step_may_read(self.flow, &self.state, step, key),
@@ -61,7 +61,7 @@ impl Builder<'_> {
     }
 
     /// Returns who may decide at a node, given the reviewers that it or its gate names.
-    pub(super) fn reviewers_at(&self, node: &NodeId, own: &Reviewers) -> Reviewers {
+    pub(in crate::engine::ask) fn reviewers_at(&self, node: &NodeId, own: &Reviewers) -> Reviewers {
         self.flow.of(node).flow.reviewers_at(node.own(), own)
     }
 
@@ -175,7 +175,7 @@ fn option(choice: &HumanOption) -> ReviewOption {
 }
 
 /// Returns the option by which an alternative is chosen.
-pub(super) fn alternative(choice: &AlternativeChoice) -> ReviewOption {
+pub(in crate::engine::ask) fn alternative(choice: &AlternativeChoice) -> ReviewOption {
     ReviewOption {
         id: choice.id.clone(),
         kind: ChoiceKind::Accept,

@@ -1,10 +1,14 @@
 //! Gates: what they hold back, and their settings.
 
+mod grant;
+mod grantable;
+mod group;
+
 use shared::definition::{Gate, Handler, OnTimeout};
 use shared::id::NodeId;
 use shared::run::Step;
 
-use super::title;
+use super::content::title;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallSite, CallingAgent, GatePass, ToolCall, ToolCallState};
 use crate::engine::question::Subject;

@@ -1,5 +1,11 @@
 //! The content of a question before it becomes a review, and who is asked.
 
+pub(super) mod calls;
+pub(super) mod node;
+mod stakes;
+pub(super) mod subject;
+pub(super) mod title;
+
 use serde_json::{Value, json};
 use shared::definition::{Handler, Human, Judge, OnTimeout, Policy, Reviewers, Stakes};
 use shared::error::json_type;
@@ -7,7 +13,7 @@ use shared::id::NodeId;
 use shared::review::{Action, AskedBy, Item, ReviewKind, ReviewOption, Source, Warning};
 use shared::time::Span;
 
-use super::gate::gate_of;
+use super::gates::gate_of;
 use crate::engine::question::{Question, Subject};
 use crate::engine::state::RunState;
 use crate::flow::Compiled;

@@ -13,7 +13,7 @@ use shared::log::{EventData, GuardrailFired};
 use shared::review::{Review, Warning};
 use shared::run::Step;
 
-use super::guard::{fitting_output, guard};
+use super::apply::{apply_guardrails, fitting_output};
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallSite, ToolCall};
 use crate::engine::guardrail_reply::answer_to;
@@ -38,7 +38,7 @@ pub(in crate::engine) struct PutIn {
 }
 
 impl PutIn {
-    pub(super) fn into_findings(self) -> impl Iterator<Item = Finding> {
+    pub(in crate::engine::ask) fn into_findings(self) -> impl Iterator<Item = Finding> {
         self.findings.into_iter().map(|(_, finding)| finding)
     }
 
@@ -51,7 +51,7 @@ impl PutIn {
 impl Builder<'_> {
     /// Returns the rulings on calls that were decided. A redacted call is rendered and checked again: if it cannot be
     /// redacted, it does not happen.
-    pub(super) fn rule_calls(
+    pub(in crate::engine::ask) fn rule_calls(
         &self,
         review: &Review,
         subject: &Subject,
@@ -106,7 +106,7 @@ impl Builder<'_> {
     }
 
     /// Returns the ruling on a text that somebody gives in place of a result.
-    pub(super) fn rule_response<T>(
+    pub(in crate::engine::ask) fn rule_response<T>(
         &self,
         about: &str,
         node: &NodeId,
@@ -133,7 +133,7 @@ impl Builder<'_> {
         }
         let check =
             |said: &JsonMap| self.check_matter(about, node, GuardrailScope::Edits, what.clone(), said.clone(), None);
-        let (passed, mut findings) = guard(said, check, Ok);
+        let (passed, mut findings) = apply_guardrails(said, check, Ok);
         for finding in &mut findings {
             finding.key = None;
         }
@@ -144,7 +144,7 @@ impl Builder<'_> {
     fn rule_run(&self, at: CallSite<'_>, call: ToolCall) -> (Ruling<ToolCall>, Vec<Finding>) {
         let original = call.clone();
         let fits = |redacted| self.redacted(at.step, &original, &redacted);
-        let (passed, findings) = guard(call, |call| self.check_call(at, call), fits);
+        let (passed, findings) = apply_guardrails(call, |call| self.check_call(at, call), fits);
         (passed.map_or_else(Ruling::from, Ruling::Proceeds), findings)
     }
 
@@ -170,7 +170,7 @@ impl Builder<'_> {
     }
 
     /// Lets guardrails check values; `about` identifies them in the run.
-    pub(super) fn check_matter(
+    pub(in crate::engine::ask) fn check_matter(
         &self,
         about: &str,
         node: &NodeId,
@@ -216,7 +216,7 @@ impl Builder<'_> {
         if mistakes.is_empty() { Ok(put_in) } else { Err(Refusal::Invalid(mistakes)) }
     }
 
-    pub(super) fn check_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
+    pub(in crate::engine::ask) fn check_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
         let (text, fields) = match &request.verdict {
             Verdict::Text { text } if review.answers_in_words() => (Some(text.clone()), JsonMap::new()),
             Verdict::Choose { fields, .. } => (None, fields.clone()),
@@ -238,7 +238,7 @@ impl Builder<'_> {
             if values.is_empty() {
                 continue;
             }
-            let (passed, findings) = guard(values.clone(), check, Ok);
+            let (passed, findings) = apply_guardrails(values.clone(), check, Ok);
             let place =
                 |key: &Option<String>| key.as_ref().map_or(at.to_owned(), |key| at.to_owned() + &pointer([key]));
             for finding in findings {
@@ -252,7 +252,7 @@ impl Builder<'_> {
             *values = passed.unwrap_or_default();
         }
         if let Some(text) = put_in.text.take() {
-            let (passed, findings) = guard(of_text(&text), check, Ok);
+            let (passed, findings) = apply_guardrails(of_text(&text), check, Ok);
             let here = |finding| ("/verdict/text".to_owned(), Finding { key: None, ..finding });
             put_in.findings.extend(findings.into_iter().map(here));
             put_in.text = passed.ok().and_then(|said| text_of(&said).map(str::to_owned));
@@ -267,7 +267,7 @@ impl Builder<'_> {
             self.check_matter("output", &NodeId::end_of(""), GuardrailScope::Outputs, what, output.clone(), None)
         };
         let fits = |redacted| fitting_output(self.flow, redacted);
-        guard(projection::output(self.flow, &self.state.keys), check, fits)
+        apply_guardrails(projection::output(self.flow, &self.state.keys), check, fits)
     }
 
     /// Returns what guardrails ask programs about the output of the run before it can be returned.

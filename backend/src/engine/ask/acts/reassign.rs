@@ -14,7 +14,7 @@ use shared::log::ReviewChange;
 use shared::reassignment::{Assignee, Reassign, Reassignment};
 use shared::review::Review;
 
-use super::vote;
+use crate::engine::ask::vote;
 use crate::engine::builder::Builder;
 use crate::engine::transition::Refusal;
 

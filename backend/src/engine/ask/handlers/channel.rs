@@ -7,15 +7,19 @@ use shared::definition::{Handler, SlackHandler};
 use shared::error::FlowError;
 use shared::review::AskedHandler;
 
-use super::content::handlers;
-use super::handler_outcome::HandlerOutcome;
+use super::outcome::HandlerOutcome;
+use crate::engine::ask::content::handlers;
 use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question, Timer};
 use crate::engine::transition::TaskKind;
 
 impl Builder<'_> {
     /// Asks in a channel. If it has no time limit, no handler is asked after it, and the deadline of the review holds.
-    pub(super) fn ask_channel(&mut self, mut asking: Question, slack: &SlackHandler) -> Result<(), FlowError> {
+    pub(in crate::engine::ask) fn ask_channel(
+        &mut self,
+        mut asking: Question,
+        slack: &SlackHandler,
+    ) -> Result<(), FlowError> {
         let until = slack.timeout.map(|timeout| self.now.after(timeout.0));
         let SlackHandler { channel, reactions, .. } = slack;
         let asked = AskedHandler { by: channel.clone(), via: Via::Slack, until, reactions: *reactions };
@@ -29,7 +33,7 @@ impl Builder<'_> {
     }
 
     /// Passes on from a channel in which nobody has decided in time.
-    pub(super) fn channel_timed_out(&self, question: &Question) -> HandlerOutcome {
+    pub(in crate::engine::ask) fn channel_timed_out(&self, question: &Question) -> HandlerOutcome {
         let by = match handlers(self.flow, &self.state, &question.subject).get(question.handler) {
             Some(Handler::Slack(slack)) => slack.channel.clone(),
             _ => "a channel".to_owned(),

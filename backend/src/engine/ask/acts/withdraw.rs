@@ -9,9 +9,9 @@ use shared::definition::ChoiceKind;
 use shared::error::{FlowCode, FlowError};
 use shared::id::ReviewId;
 
-use super::by_agent::withdrawn;
-use super::calls::answer_all;
-use super::decision_scope::Remembered;
+use crate::engine::ask::by_agent::withdrawn;
+use crate::engine::ask::content::calls::answer_all;
+use crate::engine::ask::decision_scope::Remembered;
 use crate::engine::builder::Builder;
 use crate::engine::next::{NodeAnswer, QuestionAnswer, Then};
 use crate::engine::question::Subject;

@@ -9,7 +9,12 @@ use crate::engine::conversation::{CallSite, ToolCall};
 
 impl Builder<'_> {
     /// Returns why no grant can cover calls like this one, whoever gives it; `None` if one can.
-    pub(super) fn ungrantable(&self, at: CallSite<'_>, call: &ToolCall, gate: Option<&Gate>) -> Option<&'static str> {
+    pub(in crate::engine::ask) fn ungrantable(
+        &self,
+        at: CallSite<'_>,
+        call: &ToolCall,
+        gate: Option<&Gate>,
+    ) -> Option<&'static str> {
         if at.agent.is_some_and(|agent| agent.is_specialist()) {
             Some("calls of a specialist are approved one by one: another specialist may have the same name")
         } else if self.kind_of(at.step, call).0 != ActionType::Tool {

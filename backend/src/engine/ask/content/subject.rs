@@ -3,13 +3,13 @@
 use shared::definition::Reviewers;
 use shared::error::{FlowCode, FlowError};
 
-use super::content::{Content, human};
+use super::{Content, human};
 use crate::engine::builder::Builder;
 use crate::engine::question::Subject;
 
 impl Builder<'_> {
     /// Builds the current content of the question about a subject.
-    pub(super) fn content(&self, subject: &Subject) -> Result<Content, FlowError> {
+    pub(in crate::engine::ask) fn content(&self, subject: &Subject) -> Result<Content, FlowError> {
         let step = self.state.step_of(subject).ok_or_else(nothing_waits)?;
         match subject {
             Subject::Node { .. } => {
@@ -36,7 +36,7 @@ impl Builder<'_> {
     }
 }
 
-pub(super) fn nothing_waits() -> FlowError {
+pub(in crate::engine::ask) fn nothing_waits() -> FlowError {
     nothing("nothing waits for the answer")
 }
 

@@ -13,13 +13,17 @@ use crate::limits::MAX_REASON;
 
 impl Builder<'_> {
     /// Returns the review of a question: the pending one, or else as it would be opened now.
-    pub(super) fn review_to_show(&self, asking: &Question) -> Result<Review, FlowError> {
+    pub(in crate::engine::ask) fn review_to_show(&self, asking: &Question) -> Result<Review, FlowError> {
         let pending = if asking.pending { self.reviews.get(&asking.review).cloned() } else { None };
         pending.map_or_else(|| self.composed(asking), Ok)
     }
 
     /// Makes the review pending beside the handler that is asked: whoever answers first decides.
-    pub(super) fn open_pending(&mut self, asking: &mut Question, handler: AskedHandler) -> Result<(), FlowError> {
+    pub(in crate::engine::ask) fn open_pending(
+        &mut self,
+        asking: &mut Question,
+        handler: AskedHandler,
+    ) -> Result<(), FlowError> {
         if asking.pending {
             self.show_asked_handler(asking, handler);
             return Ok(());
@@ -35,7 +39,7 @@ impl Builder<'_> {
     }
 
     /// Shows on a pending review which handler is asked.
-    pub(super) fn show_asked_handler(&mut self, asking: &Question, handler: AskedHandler) {
+    pub(in crate::engine::ask) fn show_asked_handler(&mut self, asking: &Question, handler: AskedHandler) {
         if asking.pending
             && let Some(review) = self.change_review(asking.review, |review| review.asked = Some(handler))
         {
@@ -50,14 +54,14 @@ impl Builder<'_> {
     }
 
     /// Takes a question out of the state, with the visit that it belongs to.
-    pub(super) fn take_question(&mut self, review: ReviewId) -> Option<(Question, Step)> {
+    pub(in crate::engine::ask) fn take_question(&mut self, review: ReviewId) -> Option<(Question, Step)> {
         let place = self.state.questions.iter().position(|question| question.review == review)?;
         let step = self.state.step_of(&self.state.questions[place].subject).cloned()?;
         Some((self.state.questions.remove(place), step))
     }
 
     /// Puts a question back whose handler is asked again, in this visit.
-    pub(super) fn put_back(&mut self, question: Question, step: Step) {
+    pub(in crate::engine::ask) fn put_back(&mut self, question: Question, step: Step) {
         let branch = question.subject.branch().and_then(|branch| self.state.branches.get_mut(&branch));
         if let Some(own) = branch.and_then(|branch| branch.phase.step_mut()) {
             *own = step;
@@ -66,13 +70,13 @@ impl Builder<'_> {
     }
 
     /// Creates the advice of a handler that gives this reason.
-    pub(super) fn advice(&self, by: String, via: Via, reason: &str) -> Advice {
+    pub(in crate::engine::ask) fn advice(&self, by: String, via: Via, reason: &str) -> Advice {
         let reason = reason.chars().take(MAX_REASON).collect();
         Advice { by, via, at: self.now, verdict: None, reason, changes: None, answer: None }
     }
 
     /// Ends the timer and the task of the handler that was asked. The question is not with anyone then.
-    pub(super) fn end_asking(&mut self, question: Question) -> Question {
+    pub(in crate::engine::ask) fn end_asking(&mut self, question: Question) -> Question {
         if let Some(timer) = question.timer {
             self.end_task(timer.task);
         }
