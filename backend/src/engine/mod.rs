@@ -1,46 +1,59 @@
 //! The engine, which computes what a run does next: `(flow, snapshot, input, moment) -> transition or refusal`. It is
 //! pure: it never awaits, reads no clock and touches no database; the same inputs give the same transition, so a logged
 //! run can be replayed and checked.
+//!
+//! The modules are declared from the bottom up: each group uses only itself and the groups before it.
 
-mod advance;
-mod answer;
-mod ask;
+// The state of a run, what comes in and goes out, and what a node sees.
 mod ask_builtin;
-mod builder;
 mod call_limits;
-mod cancel;
 mod carrier;
 mod conversation;
 mod digest;
-mod edges;
-mod emit;
-mod ending;
-mod feedback;
 mod guardrail_reply;
 mod input;
-mod invoke;
 mod item;
-mod late_results;
-mod launch;
-pub(crate) mod model_call;
 mod next;
-mod nodes;
 mod phase;
 mod projection;
-mod prompt;
 mod question;
-mod request;
-mod retry;
-mod roster;
 mod ruling;
 mod scope;
 mod state;
-mod steps;
 mod team;
 mod transition;
 mod upgrade;
 mod usage;
 mod usage_by_agent;
+
+// The transition under construction, how it begins, and what every kind of node does to it.
+mod answer;
+mod builder;
+mod edges;
+mod emit;
+mod feedback;
+mod invoke;
+mod launch;
+pub(crate) mod model_call;
+mod prompt;
+mod request;
+mod retry;
+mod roster;
+mod steps;
+
+// Who is asked, and what they answer; results that nothing waits for any more.
+mod ask;
+mod late_results;
+
+// The end of branches and of the run, which withdraws what is still asked.
+mod cancel;
+mod ending;
+
+// The kinds of nodes, and what an agent does in its step.
+mod nodes;
+
+// What follows from what, and what the tasks of a run have to do.
+mod advance;
 mod work;
 
 #[cfg(test)]
