@@ -79,18 +79,6 @@ impl Group {
         Ok(())
     }
 
-    /// Returns an error if the name cannot be used because of an erasure: it is being erased, or is a pseudonym.
-    pub(super) fn check_not_erased(&self, name: &Username) -> Result<(), CommitError> {
-        if !self.erasures.names.contains(name) {
-            return Ok(());
-        }
-        Err(CommitError::Conflict(if self.users.contains_key(name) {
-            format!("{name} is the pseudonym of an erased person: no one can log in with it")
-        } else {
-            format!("a person named {name} is being erased: the name is free when this is done")
-        }))
-    }
-
     pub fn erase_user(
         &mut self,
         by: Option<&Principal>,

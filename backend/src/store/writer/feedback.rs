@@ -1,10 +1,10 @@
-//! Feedback in a transaction: given on a run, retracted, and read for the agents that request it.
+//! Feedback in a transaction: read for the agents that request it, and retracted.
 
 use std::collections::BTreeSet;
 
-use shared::access::{Act, Involvement, Principal};
-use shared::feedback::{Feedback, NewFeedback};
-use shared::id::{FeedbackId, RunId};
+use shared::access::{Act, Principal};
+use shared::feedback::Feedback;
+use shared::id::FeedbackId;
 use shared::log::{EventData, FeedbackRetracted};
 
 use super::super::db::Conn;
@@ -12,7 +12,6 @@ use super::super::{Change, CommitError, Committed, Error, Operation};
 use super::group::{ChangeResult, Group};
 use super::rights::allow;
 use crate::clock::Moment;
-use crate::engine::Input;
 use crate::flow::Compiled;
 
 impl Group {
@@ -38,20 +37,6 @@ impl Group {
         let is_wanted =
             |said: &&Feedback| wanted.iter().any(|(flow, agent, _)| *flow == said.flow && *agent == said.agent);
         self.feedback.iter().filter(is_wanted).cloned().collect()
-    }
-
-    pub fn give_feedback(
-        &mut self,
-        by: Option<&Principal>,
-        run: RunId,
-        involvement: Involvement,
-        feedback: NewFeedback,
-        moment: Moment,
-    ) -> ChangeResult {
-        let person = by.cloned().ok_or(CommitError::Unauthenticated)?;
-        self.apply(by, run, Input::Feedback { by: person, involvement, feedback }, moment)?;
-        let given = self.out.feedback.last().cloned().ok_or(CommitError::NotFound)?;
-        Ok(Committed::Feedback { feedback: Box::new(given) })
     }
 
     pub fn retract_feedback(&mut self, by: Option<&Principal>, id: FeedbackId, moment: Moment) -> ChangeResult {

@@ -10,6 +10,7 @@
 //! Flows are compiled beside the transactions: changes that need one that is not compiled yet wait for it, and no others
 //! do.
 
+mod access;
 mod archive;
 mod clean_up;
 mod commit_outcome;

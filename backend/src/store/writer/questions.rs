@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use shared::access::{Act, Principal};
-use shared::error::Mistake;
 use shared::id::RunId;
 
 use super::super::db::{Conn, Sql};
@@ -12,7 +11,7 @@ use super::super::{Change, CommitError, Committed, Error, Inner, Operation, queu
 use super::group::{ChangeResult, Group};
 use super::rights::allow;
 use crate::clock::Moment;
-use crate::engine::{Carrier, Refusal, RunOutcome, RunState, Transition};
+use crate::engine::{Carrier, RunState};
 
 /// The largest number of pending questions of one kind by one person or program.
 const MOST_PENDING: u64 = 100;
@@ -72,17 +71,4 @@ impl Group {
         let review = reviews.and_then(|reviews| reviews.values().next()).ok_or(CommitError::NotFound)?;
         Ok(Committed::Review { review: Box::new(review.clone().seen_by(Some(&by.username))) })
     }
-}
-
-/// Refuses to start a run for a question that would ask nobody.
-pub(super) fn check(started: &Transition) -> Result<(), CommitError> {
-    let state = &started.state;
-    if state.shown_id().is_some() || !started.reviews.is_empty() {
-        return Ok(());
-    }
-    let why = match &state.outcome {
-        Some(RunOutcome::Failed { error, .. }) => error.message.clone(),
-        _ => "this asks no one".to_owned(),
-    };
-    Err(Refusal::Invalid(vec![Mistake::new("", "invalid", why)]).into())
 }

@@ -198,21 +198,6 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    /// Ends credentials of a person, also for later changes in the same group.
-    pub fn end_access(&mut self, name: &Username, ended: EndedAccess) {
-        let ends = |digest: &[u8; 32], credential: &Credential| {
-            credential.username == *name
-                && match ended {
-                    EndedAccess::All => true,
-                    EndedAccess::AllBut(kept) => *digest != kept,
-                    EndedAccess::AllButTokensAnd(kept) => credential.kind != CredentialKind::Token && *digest != kept,
-                }
-        };
-        self.credentials.retain(|digest, credential| !ends(digest, credential));
-        self.out.new_credentials.retain(|digest, credential| !ends(digest, credential));
-        self.out.ended_access.push((name.clone(), ended));
-    }
-
     fn end_credential(&mut self, digest: &[u8; 32]) {
         self.credentials.remove(digest);
         self.out.new_credentials.remove(digest);

@@ -1,6 +1,6 @@
 //! Users, and their credentials.
 
-use shared::access::{ADMIN, Act, Principal};
+use shared::access::{Act, Principal};
 use shared::id::{TokenId, Username};
 use shared::log::{EventData, LoggedIn, LoginFailed, TokenCreated, TokenRevoked, UserChanged};
 
@@ -145,13 +145,6 @@ impl Group {
             || reactivates
             || is_new(patch.email.as_deref(), record.user.email.as_deref())
             || is_new(change.slack_user_id().flatten(), known_member))
-    }
-
-    /// Whether this person is the only admin. In PostgreSQL, writers check this one after the other, under a lock.
-    pub(super) fn is_last_admin(&self, name: &Username) -> bool {
-        let people = self.everybody();
-        let mut admins = people.values().filter(|person| person.has(ADMIN)).map(|person| &person.username).peekable();
-        admins.peek().is_some() && admins.all(|admin| admin == name)
     }
 
     pub fn add_credential(
