@@ -36,7 +36,7 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
     let waits = waits(&request, route);
-    let limit = if waits { TIME_LIMIT + wait::LONGEST } else { TIME_LIMIT };
+    let limit = if waits { TIME_LIMIT + wait::MAX_WAIT } else { TIME_LIMIT };
     let read_turn = ReadTurn::of(&mut request, waits);
     let api = route == mcp::PATH || request.uri().path().starts_with("/api/");
     let HttpOptions { public_origins, hosts, .. } = &state.options;

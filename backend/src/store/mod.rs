@@ -159,7 +159,7 @@ pub struct StoreOptions {
 impl StoreOptions {
     /// Creates options with the defaults for everything else.
     pub fn new(url: String, clock: SharedClock) -> Self {
-        let (environment, longest_grant) = (Arc::default(), shared::grant::LONGEST);
+        let (environment, longest_grant) = (Arc::default(), shared::grant::DEFAULT_MAX_LIFETIME);
         Self {
             url,
             clock,

@@ -25,9 +25,9 @@ const BULK: [&str; 8] = ["input", "keys", "context", "decisions", "answers", "br
 /// If a viewer is involved in at most this many runs, these are looked up. If in more, they are found quickly along the
 /// list. Tests use both ways.
 const FEW: usize = if cfg!(test) { 3 } else { 2000 };
-/// The number of runs that are examined first. It is multiplied by four each time, up to `MOST`.
-const FIRST: u32 = if cfg!(test) { 2 } else { 100 };
-const MOST: u32 = 1600;
+/// The number of runs that are examined first. It is multiplied by four each time, up to `MAX_BATCH`.
+const FIRST_BATCH: u32 = if cfg!(test) { 2 } else { 100 };
+const MAX_BATCH: u32 = 1600;
 /// The number of runs after which a page ends, even if it is not full.
 const MOST_IN_ALL: u32 = 4000;
 
@@ -198,7 +198,7 @@ impl<'a> List<'a> {
         mut place: Option<ListPlace>,
         limit: u32,
     ) -> Result<(Vec<ListPlace>, Option<ListPlace>), Error> {
-        let (mut found, mut asked, mut batch) = (Vec::new(), 0, FIRST);
+        let (mut found, mut asked, mut batch) = (Vec::new(), 0, FIRST_BATCH);
         loop {
             let rows = conn.fetch(self.candidates(place, batch, conn.kind())).await?;
             let ended = rows.len() < batch as usize;
@@ -219,7 +219,7 @@ impl<'a> List<'a> {
             if asked >= MOST_IN_ALL {
                 return Ok((found, place));
             }
-            batch = (batch * 4).min(MOST);
+            batch = (batch * 4).min(MAX_BATCH);
         }
     }
 

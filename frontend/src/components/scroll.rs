@@ -11,7 +11,7 @@ use wasm_bindgen::closure::Closure;
 /// A selector for the part of a page that scrolls; in the inbox, its list.
 const PART: &str = ".page > .in, .inbox .rows";
 /// The maximum number of positions that are kept, the latest ones: as many as a browser's history has.
-const KEPT: usize = 50;
+const MAX_KEPT: usize = 50;
 /// How often a page that is still loading is checked, and the pause in between in milliseconds: 12 s in all, as a list
 /// may need on a slow connection.
 const LOOKS: usize = 400;
@@ -43,7 +43,7 @@ pub fn provide_scroll_positions() {
             positions.left.update_value(|left| {
                 left.retain(|(address, _)| *address != here);
                 left.push((here, part.scroll_top()));
-                left.drain(..left.len().saturating_sub(KEPT));
+                left.drain(..left.len().saturating_sub(MAX_KEPT));
             });
         }
     });

@@ -7,9 +7,9 @@ use shared::topic::{cut, plain, topic, topic_of};
 use super::words;
 
 /// The maximum number of topics in a row.
-const NAMED: usize = 2;
+const MAX_TOPICS: usize = 2;
 /// The maximum length of each, in characters: rows are narrow.
-const LONGEST: usize = 40;
+const MAX_TOPIC: usize = 40;
 
 /// The topics of the calls or values under review, unless the title names it already.
 pub fn distinction(review: &Review) -> Option<String> {
@@ -17,14 +17,14 @@ pub fn distinction(review: &Review) -> Option<String> {
     let values = review.items.iter().filter_map(of_item);
     let mut named: Vec<String> = Vec::new();
     for topic in calls.chain(values) {
-        if named.len() == NAMED {
+        if named.len() == MAX_TOPICS {
             break;
         }
         if !review.title.contains(&topic) && !named.iter().any(|named| named.contains(&topic)) {
             named.push(topic);
         }
     }
-    let named: Vec<String> = named.iter().map(|topic| cut(topic, LONGEST)).collect();
+    let named: Vec<String> = named.iter().map(|topic| cut(topic, MAX_TOPIC)).collect();
     (!named.is_empty()).then(|| named.join(", "))
 }
 
@@ -72,7 +72,7 @@ mod tests {
         both.title = "delete_file and list_files".to_owned();
         assert_eq!(distinction(&both).as_deref(), Some("/a"), "the same thing is named once");
         both.actions[1].arguments = json!({ "path": "x".repeat(80) }).as_object().cloned().unwrap();
-        assert_eq!(distinction(&both), Some(format!("/a, {}…", "x".repeat(LONGEST))));
+        assert_eq!(distinction(&both), Some(format!("/a, {}…", "x".repeat(MAX_TOPIC))));
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub(super) fn limit(input: &mut Input, longest: Duration) -> Result<(), Refusal>
 mod tests {
     use shared::JsonMap;
     use shared::decision::{DecisionRequest, Via};
-    use shared::grant::{Remember, USUAL};
+    use shared::grant::{DEFAULT_LIFETIME, Remember};
     use shared::id::ReviewId;
 
     use super::*;
@@ -122,7 +122,7 @@ mod tests {
     fn the_usual_time_of_a_grant_is_limited_to_the_longest_one_and_a_longer_wish_is_refused() {
         let hour = Duration::from_hours(1);
         for (asked, longest, limited) in [
-            (None, USUAL, Some(None)),
+            (None, DEFAULT_LIFETIME, Some(None)),
             (None, hour, Some(Some(3_600_000))),
             (Some(3_600_000), hour, Some(None)),
             (Some(3_600_001), hour, None),

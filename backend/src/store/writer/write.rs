@@ -111,11 +111,11 @@ impl Group {
         // In a fixed order: if two groups have the same new class, one waits for the other.
         let classes = rows.classes.into_iter().map(|(class, outline)| vec![class.into(), outline.into()]).collect();
         batch.insert(&queue::CLASSES, classes, " ON CONFLICT (class) DO NOTHING");
-        batch.insert(&queue::QUEUE, rows.queue, queue::AGAIN);
+        batch.insert(&queue::QUEUE, rows.queue, queue::ON_CONFLICT_UPDATE);
         batch.insert(&UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING");
         batch.delete(&AUDIENCE, rows.left_audience);
         batch.insert(&AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING");
-        batch.insert(&run_steps::STEPS, rows.steps, run_steps::AGAIN);
+        batch.insert(&run_steps::STEPS, rows.steps, run_steps::ON_CONFLICT_UPDATE);
         batch.delete(&GRANTS, self.out.ended_grants.iter().map(|id| vec![Arg::from(id.0)]).collect());
         let given = self.out.new_grants.values().map(grant_row).collect();
         batch.insert(&GRANTS, given, "");

@@ -26,7 +26,7 @@ use crate::state::words;
 /// The places of the input and the context in the request, as JSON pointers.
 const PATHS: [&str; 2] = ["/input", "/context"];
 /// The member of the draft with the texts that cannot be read.
-const UNPARSED: &str = "unread";
+const UNPARSED_KEY: &str = "unread";
 
 #[component]
 pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
@@ -46,7 +46,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     // A flow that declares no input takes any, and a run that is started again may have some.
     let fields = fields || input.with_untracked(|input| *input != json!({}));
     // Texts that cannot be read are kept beside the values, by their places in the request.
-    let texts = kept.get(UNPARSED).and_then(|texts| Unparsed::deserialize(texts).ok()).unwrap_or_default();
+    let texts = kept.get(UNPARSED_KEY).and_then(|texts| Unparsed::deserialize(texts).ok()).unwrap_or_default();
     let [input_unparsed, context_unparsed] = PATHS.map(|place| RwSignal::new(texts.of(place)));
     let all_unparsed = Memo::new(move |_| {
         let mut texts = Unparsed::default();
@@ -64,7 +64,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let in_memory = asks_password(&schema);
     Effect::new(move |_| {
         let texts = all_unparsed.get();
-        let texts = (!texts.is_empty()).then(|| (UNPARSED.to_owned(), json!(texts)));
+        let texts = (!texts.is_empty()).then(|| (UNPARSED_KEY.to_owned(), json!(texts)));
         let parts = [("input".to_owned(), input.get()), ("context".to_owned(), context.get())];
         let typed = is_typed.get().then(|| parts.into_iter().chain(texts).collect());
         of.with_value(|of| workspace.write_form(of, typed, in_memory));

@@ -8,14 +8,14 @@ use shared::topic::{LONGEST_TOPIC, cut, plain, topic};
 /// The maximum number of things that are named; the others are counted.
 const NAMED: usize = 2;
 /// The longest title, in characters.
-const LONGEST: usize = 120;
+const MAX_TITLE: usize = 120;
 /// A line up to this many characters is a title as it is; of a longer one, only the first sentence is.
 const SHORT: usize = 80;
 
 /// Returns a rendered title as one line that is not too long; `None` if it is blank.
 pub(in crate::engine) fn of_template(rendered: &str) -> Option<String> {
     let line = rendered.split_whitespace().collect::<Vec<_>>().join(" ");
-    (!line.is_empty()).then(|| cut(&line, LONGEST))
+    (!line.is_empty()).then(|| cut(&line, MAX_TITLE))
 }
 
 /// Returns the question itself: the first line of the prompt, or its first sentence, without its markup, followed by
@@ -25,9 +25,9 @@ pub(in crate::engine) fn of_prompt(prompt: &str, topic: Option<&str>) -> String 
     let question = if text.chars().count() <= SHORT { text.trim_end_matches('.') } else { first_sentence(&text) };
     match topic {
         Some(topic) if !question.contains(topic) => {
-            format!("{} · {topic}", cut(question, LONGEST - LONGEST_TOPIC))
+            format!("{} · {topic}", cut(question, MAX_TITLE - LONGEST_TOPIC))
         }
-        _ => cut(question, LONGEST),
+        _ => cut(question, MAX_TITLE),
     }
 }
 
@@ -48,7 +48,7 @@ pub(in crate::engine) fn of_calls(actions: &[Action]) -> String {
     let tools = listed(&tools.collect::<Vec<_>>());
     // With several tools, nobody could tell whose topic is which.
     let title = if topics.is_empty() || several { tools } else { format!("{tools}: {}", listed(&topics)) };
-    cut(&title, LONGEST)
+    cut(&title, MAX_TITLE)
 }
 
 fn listed(names: &[String]) -> String {
@@ -101,14 +101,14 @@ mod tests {
             assert_eq!(of_prompt(prompt, topic), title);
         }
         let long = of_prompt(&"word ".repeat(100), Some("topic"));
-        assert!(long.ends_with("word… · topic") && long.chars().count() < LONGEST, "{long}");
+        assert!(long.ends_with("word… · topic") && long.chars().count() < MAX_TITLE, "{long}");
     }
 
     #[test]
     fn a_given_title_is_one_line() {
         assert_eq!(of_template(" Publish\n  it ").as_deref(), Some("Publish it"));
         assert_eq!(of_template(" \n "), None);
-        assert_eq!(of_template(&"x".repeat(500)).map(|title| title.chars().count()), Some(LONGEST + 1));
+        assert_eq!(of_template(&"x".repeat(500)).map(|title| title.chars().count()), Some(MAX_TITLE + 1));
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
         }
         let long = "x".repeat(500);
         for asked in [vec![(&*long, json!({}))], vec![(&*long, json!({ "to": "all" })), ("mail", json!({}))]] {
-            assert_eq!(of_calls(&calls(&asked)).chars().count(), LONGEST + 1);
+            assert_eq!(of_calls(&calls(&asked)).chars().count(), MAX_TITLE + 1);
         }
     }
 }
