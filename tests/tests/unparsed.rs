@@ -4,7 +4,7 @@ use serde_json::json;
 use shared::api::UserPatch;
 use tests::locator::{Locator, locate};
 use tests::pages::{Inbox, button, field, send_now, stored, wait_for_text};
-use tests::reviewing::{Desk, choose, decide, wait_for_review};
+use tests::reviewing::{ReviewSetup, choose, decide, wait_for_review};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -48,7 +48,7 @@ async fn wait_until_kept(driver: &WebDriver, text: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_in_a_field_is_there_again_beside_the_other_fields() -> BrowserResult<()> {
-    let Desk { server, ana, tom, review, browser } = Desk::open(&[OFFER], "offer").await?;
+    let ReviewSetup { server, ana, tom, review, browser } = ReviewSetup::open(&[OFFER], "offer").await?;
     let driver = &browser.driver;
     button(driver, "Edit").click().await?;
     field(driver, "title").send_keys(" for Monday").await?;
@@ -99,7 +99,7 @@ async fn what_cannot_be_read_in_a_field_is_there_again_beside_the_other_fields()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_that_starts_a_run_keeps_json_that_cannot_be_read() -> BrowserResult<()> {
-    let Desk { server, browser, .. } = Desk::open(&[OFFER], "offer").await?;
+    let ReviewSetup { server, browser, .. } = ReviewSetup::open(&[OFFER], "offer").await?;
     let driver = &browser.driver;
     let roles = ["reviewer", "legal", "developer"].map(ToOwned::to_owned).to_vec();
     let patch = UserPatch { roles: Some(roles), ..UserPatch::default() };

@@ -6,7 +6,7 @@ use shared::api::UserPatch;
 use shared::review::{Review, ReviewStatus};
 use tests::locator::locate;
 use tests::pages::{button, field, link, send_now, wait_for_text, wait_for_title};
-use tests::reviewing::{Desk, NOTE, reading, text_of, wait_for_review};
+use tests::reviewing::{NOTE, ReviewSetup, reading, text_of, wait_for_review};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -33,7 +33,7 @@ async fn comments(api: &Api, review: &Review) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_comment_is_added_once_and_what_is_typed_on_stays() -> BrowserResult<()> {
-    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let name = "Comment on this review";
     browser.hold(Some("POST .*/comments")).await?;
@@ -71,7 +71,7 @@ async fn a_comment_is_added_once_and_what_is_typed_on_stays() -> BrowserResult<(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deputy_is_named_once_by_two_clicks() -> BrowserResult<()> {
-    let Desk { server, ana, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     driver.goto(format!("{}/people?tab=you", server.base)).await?;
     let tom = "//select/option[@value='tom']";
@@ -98,7 +98,7 @@ async fn a_deputy_is_named_once_by_two_clicks() -> BrowserResult<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_leaves_while_a_run_is_started_stays_where_they_went() -> BrowserResult<()> {
-    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     may_launch(&server).await;
     driver.goto(format!("{}/flows/note", server.base)).await?;
@@ -119,7 +119,7 @@ async fn who_leaves_while_a_run_is_started_stays_where_they_went() -> BrowserRes
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_that_gets_no_answer_can_be_sent_again() -> BrowserResult<()> {
-    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     // A server that never answers decisions, and meanwhile timeouts that are twenty times shorter.
     browser
@@ -148,7 +148,7 @@ async fn a_decision_that_gets_no_answer_can_be_sent_again() -> BrowserResult<()>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_leaves_while_a_person_is_erased_can_go_on() -> BrowserResult<()> {
-    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let patch = UserPatch { active: Some(false), ..UserPatch::default() };
     server.admin().await.update_user("tom", &patch).await.expect("he is deactivated");
     let admin = reading(&server, "admin", &review).await?;
@@ -171,7 +171,7 @@ async fn who_leaves_while_a_person_is_erased_can_go_on() -> BrowserResult<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_review_is_delegated_only_to_the_person_who_is_shown() -> BrowserResult<()> {
-    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let tom = By::XPath("//dialog[@open]//select/option[@value='tom']");
     button(driver, "Delegate").click().await?;
@@ -200,7 +200,7 @@ async fn a_review_is_delegated_only_to_the_person_who_is_shown() -> BrowserResul
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_delegated_or_withdrawn_again_after_a_lost_answer_counts_once() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     // Sends it twice, of which the first answer is lost, and waits until the dialog closes.
     let send_twice = async |browser: &Browser, css: &'static str| {

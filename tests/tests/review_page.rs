@@ -6,7 +6,7 @@ use shared::review::Review;
 use tests::locator::locate;
 use tests::pages::{Inbox, Login, button, follow_link, hold_the_next_decision, send_now, stored, wait_for_text};
 use tests::reviewing::{
-    Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of, wait_for_review,
+    NOTE, ReviewSetup, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of, wait_for_review,
 };
 use tests::server::PASSWORD;
 use tests::{BrowserResult, eventually};
@@ -14,7 +14,7 @@ use thirtyfour::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> BrowserResult<()> {
-    let Desk { server: _server, tom, review, browser: ana, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, tom, review, browser: ana, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     edit_text(&ana.driver, " Ana never sent this.").await?;
     decide(&tom, &review, choose("send"), json!({})).await;
 
@@ -32,7 +32,8 @@ async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> BrowserResult
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_call_is_shown_with_what_was_decided_for_it() -> BrowserResult<()> {
-    let Desk { server: _server, tom, review, browser: ana, .. } = Desk::open(&[], "release-notes").await?;
+    let ReviewSetup { server: _server, tom, review, browser: ana, .. } =
+        ReviewSetup::open(&[], "release-notes").await?;
     // Critical calls must be opened one by one; there is no button for all of them.
     for name in ["publish_page", "send_newsletter"] {
         let card = ana.driver.find(By::Css(format!("section.action[aria-label='{name}']"))).await?;
@@ -58,7 +59,7 @@ async fn each_call_is_shown_with_what_was_decided_for_it() -> BrowserResult<()> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
-    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     edit_text(&browser.driver, " Of Ana.").await?;
     let is_kept = async || (stored(&browser.driver, "draft.ana/").await.ok()? > 0).then_some(());
     eventually("the draft is kept", is_kept).await;
@@ -83,7 +84,7 @@ async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_decided_in_the_name_of_whoever_has_logged_in_in_another_tab() -> BrowserResult<()> {
-    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     // The tabs of a browser share one session. This page does not notice that the session is Tom's now, since Ana's
     // does not end with his login.
@@ -149,7 +150,7 @@ async fn a_draft_on_an_older_revision_is_not_sent_before_the_new_one_was_read() 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() -> BrowserResult<()> {
     let soon = NOTE.replace("id: note", "id: soon").replace("options:", "timeout: 6s\n      options:");
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE, &soon], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE, &soon], "note").await?;
     locate(&browser.driver, By::Css(".who")).click().await?;
     browser.driver.query(By::Css("#account")).first().await?;
     press_key(&browser.driver, "a").await?;
@@ -178,7 +179,7 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_could_not_send_it() -> BrowserResult<()>
 {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let over = async |review: &Review| {
         eventually("it is over", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
@@ -208,7 +209,7 @@ async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_decision_is_sent_when_its_page_is_left_or_closed() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     // The page that held the decision is gone, so only the request that it sent on leaving can decide.
     let over = async |review: &Review| {
@@ -238,7 +239,7 @@ async fn a_held_decision_is_sent_when_its_page_is_left_or_closed() -> BrowserRes
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_tabs_agree_on_a_draft() -> BrowserResult<()> {
-    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let first = driver.window().await?;
     driver.switch_to_window(driver.new_tab().await?).await?;
@@ -272,7 +273,7 @@ async fn an_open_form_shows_what_another_tab_has_typed() -> BrowserResult<()> {
         .replace("{ default: The original. } }", "{ default: The original. }, price: { default: 20 } }")
         .replace("label: Text }]", "label: Text }, { key: price, label: Price }]")
         .replace("edit_keys: [text]", "edit_keys: [text, { key: price, schema: { type: integer } }]");
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[&two], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[&two], "note").await?;
     let driver = &browser.driver;
     let open = async || {
         for card in ["Text", "Price"] {
@@ -322,7 +323,7 @@ async fn an_open_form_shows_what_another_tab_has_typed() -> BrowserResult<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_first() -> BrowserResult<()> {
-    let Desk { server: _server, ana, tom, review, browser } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, ana, tom, review, browser } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     tom.claim(review.id).await.expect("tom claims it");
     wait_for_text(driver, "tom has claimed this until").await;
@@ -341,7 +342,7 @@ async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_decision_is_near_for_who_comes_by_keys() -> BrowserResult<()> {
-    let Desk { server: _server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     driver.query(By::Css(".acts button")).first().await?;
     driver.query(By::Css(".side .comments input")).first().await?;

@@ -7,7 +7,7 @@ use shared::inbox::ReviewOrder;
 use shared::review::{Review, ReviewStatus};
 use tests::locator::locate;
 use tests::pages::{Inbox, button, button_starting, hold_the_next_decision, wait_for_path, wait_for_text};
-use tests::reviewing::{Desk, NOTE, launch, launch_many, press_key, reading, server, text_of, wait_for_review};
+use tests::reviewing::{NOTE, ReviewSetup, launch, launch_many, press_key, reading, server, text_of, wait_for_review};
 use tests::{Api, BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -85,7 +85,7 @@ async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
-    let Desk { server, ana, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     launch_many(&server, "note", 14).await;
     let all = eventually("all are asked", async || Some(queue(&ana, 15).await).filter(|all| all.len() == 15)).await;
     let driver = &browser.driver;
@@ -129,7 +129,7 @@ async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
-    let Desk { server: _server, browser, .. } = Desk::open(&[], "release-notes").await?;
+    let ReviewSetup { server: _server, browser, .. } = ReviewSetup::open(&[], "release-notes").await?;
     let driver = &browser.driver;
     let has_focus = async |css: &'static str| {
         eventually(&format!("{css} has the focus"), async || {
@@ -239,7 +239,7 @@ nodes: { done: { set: { done: true } } }
 /// When a list is loaded anew, the rows loaded so far stay, and so does the focus.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_runs_stays_where_it_is_when_a_lost_connection_is_back() -> BrowserResult<()> {
-    let Desk { mut server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { mut server, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     launch_many(&server, "note", 60).await;
     driver.goto(format!("{}/runs", server.base)).await?;
@@ -268,7 +268,7 @@ async fn a_list_of_runs_stays_where_it_is_when_a_lost_connection_is_back() -> Br
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shortcuts_that_are_switched_off_do_nothing() -> BrowserResult<()> {
-    let Desk { server: _server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let switch = async || {
         locate(driver, By::Css(".who")).click().await?;
@@ -305,7 +305,7 @@ fn grave() -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_phone_the_content_has_most_of_the_screen_and_no_notice_covers_what_is_read_or_pressed()
 -> BrowserResult<()> {
-    let Desk { server: _server, browser, review, .. } = Desk::open(&[&grave()], "note").await?;
+    let ReviewSetup { server: _server, browser, review, .. } = ReviewSetup::open(&[&grave()], "note").await?;
     let driver = &browser.driver;
     browser.screen(390, 844).await;
     driver.refresh().await?;
@@ -349,7 +349,7 @@ async fn on_a_phone_the_content_has_most_of_the_screen_and_no_notice_covers_what
 
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_small_screen_the_name_of_what_is_read_is_not_cut_by_a_claim() -> BrowserResult<()> {
-    let Desk { server: _server, ana, browser, review, .. } = Desk::open(&[&grave()], "note").await?;
+    let ReviewSetup { server: _server, ana, browser, review, .. } = ReviewSetup::open(&[&grave()], "note").await?;
     let driver = &browser.driver;
     ana.claim(review.id).await.expect("she claims it");
     browser.screen(1024, 768).await;

@@ -7,7 +7,7 @@ use shared::api::ReviewQuery;
 use shared::review::{Review, ReviewStatus};
 use tests::locator::locate;
 use tests::pages::{button, field, send_now, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, launch, open, server, text_of};
+use tests::reviewing::{NOTE, ReviewSetup, choose, decide, launch, open, server, text_of};
 use tests::{Api, BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -304,7 +304,7 @@ async fn what_changed_before_the_last_change_is_shown_too() -> BrowserResult<()>
             "edit_keys: [text]\n",
             "edit_keys: [text, title]\n      policy: { groups: { editor: 2, legal: 1 } }\n",
         );
-    let Desk { server, tom, review, browser, .. } = Desk::open(&[&several], "note").await?;
+    let ReviewSetup { server, tom, review, browser, .. } = ReviewSetup::open(&[&several], "note").await?;
     let driver = &browser.driver;
     let eli = server.person("eli", &["reviewer", "editor"]).await;
     decide(&tom, &review, choose("send"), json!({ "text": "The original, corrected by Tom." })).await;
