@@ -14,7 +14,7 @@ use shared::error::{Code, Problem};
 use shared::id::Username;
 
 /// The number of slots that keys are hashed into. It bounds the memory, at the price that two keys may share a slot.
-const PLACES: usize = 16_384;
+const SLOTS: usize = 16_384;
 
 /// A limit by key (the generic cell rate algorithm): used units are given back at a steady rate.
 pub struct RateLimit {
@@ -47,7 +47,7 @@ impl RateLimit {
     }
 
     fn of(interval: i64, burst: i64, longest: i64) -> Self {
-        let unused = || (0..PLACES).map(|_| AtomicI64::new(0)).collect();
+        let unused = || (0..SLOTS).map(|_| AtomicI64::new(0)).collect();
         Self { hasher: RandomState::new(), interval, burst, longest, full_at: unused(), reserved: unused() }
     }
 
@@ -56,16 +56,16 @@ impl RateLimit {
         let now = nanoseconds(uptime);
         let used = |full_at: i64| full_at.max(now).saturating_add(self.interval);
         let fits = |full_at: i64| Some(used(full_at)).filter(|used| used - now <= self.burst);
-        let taken = self.full_at[self.place(key)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+        let taken = self.full_at[self.slot(key)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         taken.map(|_| ()).or_else(|_| self.check(key, uptime))
     }
 
     /// Checks whether a unit is left without using it. If not, returns the seconds until one is, as if what is reserved
     /// were used.
     pub fn check(&self, key: &impl Hash, uptime: Duration) -> Result<(), u64> {
-        let place = self.place(key);
-        let used = self.full_at[place].load(Ordering::Relaxed).saturating_sub(nanoseconds(uptime)).max(0);
-        let used = used.saturating_add(self.reserved[place].load(Ordering::Relaxed)).saturating_add(self.interval);
+        let slot = self.slot(key);
+        let used = self.full_at[slot].load(Ordering::Relaxed).saturating_sub(nanoseconds(uptime)).max(0);
+        let used = used.saturating_add(self.reserved[slot].load(Ordering::Relaxed)).saturating_add(self.interval);
         let missing = u64::try_from(used - self.burst).unwrap_or(0);
         if missing == 0 { Ok(()) } else { Err(missing.div_ceil(1_000_000_000)) }
     }
@@ -76,17 +76,17 @@ impl RateLimit {
         let now = nanoseconds(uptime);
         let latest = now.saturating_add(self.longest);
         let charged = |full_at: i64| Some(full_at.max(now).saturating_add(used).min(latest));
-        let _ = self.full_at[self.place(key)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged);
+        let _ = self.full_at[self.slot(key)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged);
     }
 
     /// Reserves so many units, or those of a whole burst if that is fewer, until [`Self::release`].
     fn reserve(&self, key: &impl Hash, units: u64) {
-        self.reserved[self.place(key)].fetch_add(self.time_of(units).min(self.burst), Ordering::Relaxed);
+        self.reserved[self.slot(key)].fetch_add(self.time_of(units).min(self.burst), Ordering::Relaxed);
     }
 
     /// Ends the reservation of so many units.
     fn release(&self, key: &impl Hash, units: u64) {
-        self.reserved[self.place(key)].fetch_sub(self.time_of(units).min(self.burst), Ordering::Relaxed);
+        self.reserved[self.slot(key)].fetch_sub(self.time_of(units).min(self.burst), Ordering::Relaxed);
     }
 
     /// Returns the time after which so many units are given back, in nanoseconds.
@@ -94,9 +94,9 @@ impl RateLimit {
         i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(self.interval)
     }
 
-    fn place(&self, key: &impl Hash) -> usize {
-        let place = self.hasher.hash_one(key) % PLACES as u64;
-        usize::try_from(place).unwrap_or(0)
+    fn slot(&self, key: &impl Hash) -> usize {
+        let slot = self.hasher.hash_one(key) % SLOTS as u64;
+        usize::try_from(slot).unwrap_or(0)
     }
 }
 

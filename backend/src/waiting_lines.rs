@@ -8,14 +8,14 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-type Lines<K> = Arc<Mutex<HashMap<K, Arc<Line>>>>;
+type Lines<K> = Arc<Mutex<HashMap<K, Arc<WaitingLine>>>>;
 
 /// The lines of all keys.
 #[derive(Debug)]
 pub struct WaitingLines<K>(Lines<K>);
 
 #[derive(Debug)]
-struct Line {
+struct WaitingLine {
     places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
 }
@@ -33,7 +33,7 @@ pub struct Turn<K: Eq + Hash> {
 struct Stand<K: Eq + Hash> {
     lines: Lines<K>,
     key: K,
-    line: Option<Arc<Line>>,
+    line: Option<Arc<WaitingLine>>,
 }
 
 impl<K> Default for WaitingLines<K> {
@@ -47,7 +47,7 @@ impl<K: Clone + Eq + Hash> WaitingLines<K> {
     /// the line is full.
     pub async fn turn(&self, key: K, places: usize, at_once: usize) -> Option<Turn<K>> {
         let [places, turns] = [places, at_once].map(|permits| Arc::new(Semaphore::new(permits)));
-        let line = || Arc::new(Line { places, turns });
+        let line = || Arc::new(WaitingLine { places, turns });
         let line = Arc::clone(self.0.lock().entry(key.clone()).or_insert_with(line));
         let (places, turns) = (Arc::clone(&line.places), Arc::clone(&line.turns));
         let stand = Stand { lines: Arc::clone(&self.0), key, line: Some(line) };

@@ -9,7 +9,7 @@ use crate::client::{Live, Session, provide_client};
 use crate::components::arrival::{Announcer, provide_arrival};
 use crate::components::commands::provide_commands;
 use crate::components::notice::Notices;
-use crate::components::scroll::{follow_places, provide_places};
+use crate::components::scroll::{provide_scroll_positions, restore_scroll_positions};
 use crate::components::shell::Shell;
 use crate::pages::inbox::{IdlePane, InboxPage};
 use crate::pages::lazy::{LazyPage, LazyPageView};
@@ -22,11 +22,11 @@ use crate::pages::palette::Palette;
 pub fn App() -> impl IntoView {
     provide_client();
     provide_commands();
-    provide_places();
+    provide_scroll_positions();
     view! {
         <Router>
             {provide_arrival()}
-            {follow_places()}
+            {restore_scroll_positions()}
             <Announcer />
             <Routes fallback=NotFoundPage>
                 <Route path=path!("login") view=LoginPage />

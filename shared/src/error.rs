@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
-pub use crate::flow_error::{FlowCode, RunError};
+pub use crate::flow_error::{FlowCode, FlowError};
 use crate::review::{Resolution, Review};
 use crate::run::ArchivedRun;
 use crate::topic::beginning;

@@ -53,9 +53,9 @@ pub enum FlowCode {
 
 /// Why a run or a step failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RunError"))]
 #[error("{code}: {message}")]
-pub struct RunError {
+pub struct FlowError {
     /// The kind of failure.
     pub code: FlowCode,
     /// What happened, for people.

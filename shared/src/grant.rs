@@ -11,9 +11,9 @@ use crate::id::{FlowId, GrantId, ReviewId, RunId, Username};
 use crate::time::Timestamp;
 
 /// The default lifetime of a grant, unless the settings allow less.
-pub const USUAL: Duration = Duration::from_hours(8);
+pub const DEFAULT_LIFETIME: Duration = Duration::from_hours(8);
 /// The default limit for the lifetime of a grant.
-pub const LONGEST: Duration = Duration::from_hours(24);
+pub const DEFAULT_MAX_LIFETIME: Duration = Duration::from_hours(24);
 
 /// The scope of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
@@ -45,7 +45,7 @@ pub struct Remember {
 impl Remember {
     /// Returns the lifetime of the grant.
     pub fn span(&self) -> Duration {
-        self.for_ms.map_or(USUAL, Duration::from_millis)
+        self.for_ms.map_or(DEFAULT_LIFETIME, Duration::from_millis)
     }
 }
 

@@ -34,6 +34,7 @@ pub mod reassignment;
 pub mod request;
 pub mod review;
 pub mod run;
+pub mod saved_view;
 pub mod seal;
 pub mod search;
 pub mod single_sign_on;
@@ -42,7 +43,6 @@ pub mod time;
 pub mod topic;
 mod usage;
 pub mod user_data;
-pub mod view;
 pub mod voting;
 mod words;
 

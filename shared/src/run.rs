@@ -6,7 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
 pub use crate::context::{Context, Part};
-use crate::flow_error::{FlowCode, RunError};
+use crate::flow_error::{FlowCode, FlowError};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, StepId, Username};
 use crate::review::Review;
 use crate::time::Timestamp;
@@ -54,7 +54,7 @@ pub enum Ending {
 
 impl Ending {
     /// Classifies an error; `None` if it is a real failure, or if there is no error.
-    pub fn of(error: Option<&RunError>) -> Option<Self> {
+    pub fn of(error: Option<&FlowError>) -> Option<Self> {
         match error?.code {
             FlowCode::FlowHumanRejected | FlowCode::ToolPermissionDenied => Some(Self::Rejected),
             FlowCode::FlowHumanTimeout => Some(Self::TimedOut),
@@ -94,7 +94,7 @@ pub struct RunSummary {
     #[serde(default)]
     pub pending_reviews: u32,
     /// The error, if it failed.
-    pub error: Option<RunError>,
+    pub error: Option<FlowError>,
 }
 
 /// What is still known of a run that was archived.
@@ -228,7 +228,7 @@ pub struct Step {
     #[serde(default = "one")]
     pub tries: u32,
     /// The error, if it failed.
-    pub error: Option<RunError>,
+    pub error: Option<FlowError>,
     /// A short note: the chosen option, or the tokens used.
     pub note: Option<String>,
 }
@@ -254,7 +254,7 @@ pub struct Report {
     #[serde(serialize_with = "crate::user_data::value")]
     pub output: Option<JsonMap>,
     /// The error, if it failed.
-    pub error: Option<RunError>,
+    pub error: Option<FlowError>,
     /// The duration, so far or in total.
     pub duration_ms: u64,
     /// Every visit of every node, in the order in which they started.

@@ -177,7 +177,7 @@ fn every_body_travels() {
     let rule = json!({"channel": "slack", "events": ["review.requested"], "after": "10m", "severities": ["high"]});
     travels::<notification::Notifications>(&json!({"rules": [rule], "slack_user_id": "U024BE7LH", "email": "a@b",
         "available": ["slack", "email"], "default_rules": [rule]}));
-    travels::<shared::view::Views>(&json!({"revision": 1, "views": [
+    travels::<shared::saved_view::Views>(&json!({"revision": 1, "views": [
         {"name": "n", "filter": {"severity": "high", "due": "30m", "q": "x"}, "default": true}]}));
     travels::<notification::Delivery>(
         &json!({"id": ID, "channel": "email", "target": "ana", "event": "review.requested",

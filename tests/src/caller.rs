@@ -12,11 +12,11 @@ use crate::transport::{Api, HttpTransport};
 pub struct Caller(HttpTransport);
 
 /// The status of a response, and its body: `Null` where it is not JSON.
-pub type Answer = (StatusCode, Value);
+pub type ApiResponse = (StatusCode, Value);
 
 impl Caller {
     /// Sends a request, with `key` as its `Idempotency-Key`.
-    pub async fn send(&self, method: Method, path: &str, body: Option<&Value>, key: Option<&str>) -> Answer {
+    pub async fn send(&self, method: Method, path: &str, body: Option<&Value>, key: Option<&str>) -> ApiResponse {
         let mut request = self.0.raw(method, path);
         if let Some(body) = body {
             request = request.json(body);
@@ -30,7 +30,7 @@ impl Caller {
     }
 
     /// Posts JSON without an idempotency key, and returns the response whatever its status.
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub async fn post(&self, path: &str, body: &Value) -> ApiResponse {
         self.send(Method::POST, path, Some(body), None).await
     }
 
@@ -56,7 +56,7 @@ impl Caller {
     }
 
     /// Sends a decision on the current revision of a review.
-    pub async fn decide(&self, review: &Value, decision: &Value) -> Answer {
+    pub async fn decide(&self, review: &Value, decision: &Value) -> ApiResponse {
         let seen = self.get(&path_of(review)).await;
         let mut body = json!({ "revision": seen["revision"], "digest": seen["digest"] });
         body.as_object_mut().expect("an object").extend(decision.as_object().expect("an object").clone());

@@ -116,7 +116,7 @@ pub fn choose(option: &str) -> Verdict {
 
 /// A pending review, two people who may decide it, and the browser in which one of them, Ana, reads it.
 #[derive(Debug)]
-pub struct Desk {
+pub struct ReviewSetup {
     /// The server with the example flows, on SQLite.
     pub server: Server,
     /// Ana's client of the API. She has the roles `reviewer` and `legal`.
@@ -129,7 +129,7 @@ pub struct Desk {
     pub browser: Browser,
 }
 
-impl Desk {
+impl ReviewSetup {
     /// Starts a server with the example flows and the flows of these sources, and launches a run of `flow`.
     pub async fn open(flows: &[&str], flow: &str) -> BrowserResult<Self> {
         let server = server(flows).await;

@@ -8,13 +8,13 @@ use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::caller::caller;
 use tests::locator::locate;
 use tests::pages::{button, field, send_now, wait_for_text};
-use tests::reviewing::{Desk, press_key, reading, server, text_of};
+use tests::reviewing::{ReviewSetup, press_key, reading, server, text_of};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()> {
-    let Desk { server, ana, review: checkpoint, browser, .. } = Desk::open(&[], "helpdesk").await?;
+    let ReviewSetup { server, ana, review: checkpoint, browser, .. } = ReviewSetup::open(&[], "helpdesk").await?;
     let run = checkpoint.run_id.expect("a run");
     let driver = &browser.driver;
     wait_for_text(driver, "Agent clerk continues as planned.").await;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::decision::{ActionDecision, Verdict};
 use tests::BrowserResult;
 use tests::pages::{button, send_now, wait_for_text};
-use tests::reviewing::{Desk, pending, text_of};
+use tests::reviewing::{ReviewSetup, pending, text_of};
 
 const FLOW: &str = "
 id: refund
@@ -31,7 +31,7 @@ nodes:
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alternative_is_chosen_in_place_of_a_call_and_as_an_option() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[FLOW], "refund").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[FLOW], "refund").await?;
     let run = review.run_id.expect("a run");
     let driver = &browser.driver;
     wait_for_text(driver, "Send a voucher (it is only good here)").await;

@@ -5,7 +5,7 @@ use shared::review::Review;
 use tests::device::Screen;
 use tests::locator::locate;
 use tests::pages::{Inbox, button, hold_the_next_decision, wait_for_path, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, launch};
+use tests::reviewing::{NOTE, ReviewSetup, choose, decide, launch};
 use tests::{Api, Browser, BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -65,8 +65,8 @@ async fn wait_for_titles(driver: &WebDriver, titles: &[&str]) {
 }
 
 /// Lets Ana read the settings of her browser, which has the notifications of [`STUB`].
-async fn settings(desk: &Desk) -> BrowserResult<()> {
-    let Desk { server, browser, .. } = desk;
+async fn settings(setup: &ReviewSetup) -> BrowserResult<()> {
+    let ReviewSetup { server, browser, .. } = setup;
     browser.with_axe().await;
     browser.before_each_page(STUB).await?;
     browser.driver.goto(format!("{}/people?tab=notifications", server.base)).await?;
@@ -81,9 +81,9 @@ async fn flip(browser: &Browser, label: &str) -> BrowserResult<WebElement> {
     Ok(switch)
 }
 
-async fn launch_several(desk: &Desk, count: usize) {
+async fn launch_several(setup: &ReviewSetup, count: usize) {
     for _ in 0..count {
-        launch(&desk.server, "note", json!({})).await;
+        launch(&setup.server, "note", json!({})).await;
     }
 }
 
@@ -95,9 +95,9 @@ const ONE: &str = "A review waits for you · Medium";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_out_of_sight_is_notified_a_few_times_and_opens_the_review_by_a_click() -> BrowserResult<()> {
-    let desk = Desk::open(&[NOTE], "note").await?;
-    settings(&desk).await?;
-    let (browser, driver) = (&desk.browser, &desk.browser.driver);
+    let setup = ReviewSetup::open(&[NOTE], "note").await?;
+    settings(&setup).await?;
+    let (browser, driver) = (&setup.browser, &setup.browser.driver);
     assert_eq!(value(driver, "return window.asked").await, 0, "nobody is asked unasked");
     let switch = flip(browser, "Notify me when").await?;
     eventually("it is on", async || switch.is_selected().await.ok()?.then_some(())).await;
@@ -106,26 +106,26 @@ async fn who_is_out_of_sight_is_notified_a_few_times_and_opens_the_review_by_a_c
     browser.is_readable("this-browser", &SCREENS).await;
 
     // In sight, a review is only in the list; and what was there before is no news either.
-    launch_several(&desk, 1).await;
+    launch_several(&setup, 1).await;
     eventually("the badge counts it", async || {
         (value(driver, "return document.querySelector('.rail .n')?.innerText").await == "2").then_some(())
     })
     .await;
     driver.execute("sight(false)", Vec::new()).await?;
-    launch_several(&desk, 5).await;
+    launch_several(&setup, 5).await;
     wait_for_titles(driver, &[ONE, ONE, ONE, "2 more reviews wait for you"]).await;
 
     // Somebody else decides one of them.
     let script = "return window.shown.map((one) => one.tag)";
     let tags: Vec<String> = serde_json::from_value(value(driver, script).await).expect("tags");
-    let all = reviews(&desk.tom).await;
+    let all = reviews(&setup.tom).await;
     let of = |tag: &str| all.iter().find(|review| review.id.to_string() == tag).expect("a review");
-    decide(&desk.tom, of(&tags[0]), choose("send"), json!({})).await;
+    decide(&setup.tom, of(&tags[0]), choose("send"), json!({})).await;
     wait_for_titles(driver, &[ONE, ONE, "2 more reviews wait for you"]).await;
     driver.execute("window.shown[0].onclick()", Vec::new()).await?;
     wait_for_path(driver, &format!("/reviews/{}", tags[1])).await;
     wait_for_titles(driver, &[ONE, "2 more reviews wait for you"]).await;
-    assert!(desk.ana.review(of(&tags[1]).id).await.expect("it").is_pending(), "a click decides nothing");
+    assert!(setup.ana.review(of(&tags[1]).id).await.expect("it").is_pending(), "a click decides nothing");
 
     // Whoever takes the place of the person who leaves sees nothing of hers.
     driver.execute("sight(true)", Vec::new()).await?;
@@ -133,15 +133,15 @@ async fn who_is_out_of_sight_is_notified_a_few_times_and_opens_the_review_by_a_c
     button(driver, "Log out").click().await?;
     wait_for_text(driver, "Password").await;
     wait_for_titles(driver, &[]).await;
-    desk.browser.quit().await;
+    setup.browser.quit().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tab_in_sight_is_enough_and_what_is_asked_is_said_only_on_request() -> BrowserResult<()> {
-    let desk = Desk::open(&[NOTE], "note").await?;
-    settings(&desk).await?;
-    let (browser, driver) = (&desk.browser, &desk.browser.driver);
+    let setup = ReviewSetup::open(&[NOTE], "note").await?;
+    settings(&setup).await?;
+    let (browser, driver) = (&setup.browser, &setup.browser.driver);
     flip(browser, "Notify me when").await?;
     flip(browser, "Show what is asked").await?;
     let first = driver.window().await?;
@@ -149,9 +149,9 @@ async fn a_tab_in_sight_is_enough_and_what_is_asked_is_said_only_on_request() ->
     let second = driver.new_tab().await?;
     driver.switch_to_window(second).await?;
     browser.before_each_page(STUB).await?;
-    driver.goto(format!("{}/inbox", desk.server.base)).await?;
+    driver.goto(format!("{}/inbox", setup.server.base)).await?;
     wait_for_text(driver, "1 pending").await;
-    launch_several(&desk, 1).await;
+    launch_several(&setup, 1).await;
     wait_for_text(driver, "2 pending").await;
     // The first tab has heard of it too, and has looked whether another is in sight.
     driver.switch_to_window(first.clone()).await?;
@@ -159,22 +159,22 @@ async fn a_tab_in_sight_is_enough_and_what_is_asked_is_said_only_on_request() ->
     driver.switch_to_window(driver.windows().await?.pop().expect("two")).await?;
     driver.close_window().await?;
     driver.switch_to_window(first).await?;
-    launch(&desk.server, "note", json!({ "text": "Another one." })).await;
+    launch(&setup.server, "note", json!({ "text": "Another one." })).await;
     let shown = eventually("it is shown", async || {
         let shown = shown(driver).await;
         (!shown.is_empty()).then_some(shown)
     })
     .await;
     assert_eq!(shown, [("Medium · Send this? · Another one.".to_owned(), "note".to_owned())], "the other one was seen");
-    desk.browser.quit().await;
+    setup.browser.quit().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_that_shows_none_says_why() -> BrowserResult<()> {
-    let desk = Desk::open(&[NOTE], "note").await?;
-    settings(&desk).await?;
-    let (browser, driver) = (&desk.browser, &desk.browser.driver);
+    let setup = ReviewSetup::open(&[NOTE], "note").await?;
+    settings(&setup).await?;
+    let (browser, driver) = (&setup.browser, &setup.browser.driver);
     driver.execute("sessionStorage.setItem('answer', 'denied')", Vec::new()).await?;
     flip(browser, "Notify me when").await?;
     wait_for_text(driver, "This browser blocks notifications of Countersign").await;
@@ -185,10 +185,10 @@ async fn a_browser_that_shows_none_says_why() -> BrowserResult<()> {
     driver.refresh().await?;
     wait_for_text(driver, "This browser cannot show notifications").await;
     // Decisions work as ever.
-    driver.goto(format!("{}/reviews/{}", desk.server.base, desk.review.id)).await?;
+    driver.goto(format!("{}/reviews/{}", setup.server.base, setup.review.id)).await?;
     hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it").await?;
     wait_for_text(driver, "Undo").await;
-    desk.browser.quit().await;
+    setup.browser.quit().await;
     Ok(())
 }

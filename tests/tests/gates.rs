@@ -5,7 +5,7 @@ use shared::decision::{ActionDecision, Verdict};
 use tests::BrowserResult;
 use tests::locator::locate;
 use tests::pages::{button, field, send_now, wait_for_text};
-use tests::reviewing::{Desk, decide, pending, text_of};
+use tests::reviewing::{ReviewSetup, decide, pending, text_of};
 use thirtyfour::prelude::*;
 
 const ANSWER: &str = "
@@ -20,7 +20,7 @@ nodes: { reply: { agent: billing, prompt: Answer Ann. } }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() -> BrowserResult<()> {
-    let Desk { server, tom, review, browser: ana, .. } = Desk::open(&[ANSWER], "answer").await?;
+    let ReviewSetup { server, tom, review, browser: ana, .. } = ReviewSetup::open(&[ANSWER], "answer").await?;
     wait_for_text(&ana.driver, "Let billing answer?").await;
     let card = text_of(&ana.driver, "section.action").await;
     for said in ["agent about to run", "Answer Ann.", "You know the bills.", "Edit prompt", "Answer in its place"] {
@@ -58,7 +58,7 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn words_beside_the_rejection_of_an_agent_are_its_reason_since_nobody_is_instructed() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[ANSWER], "answer").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[ANSWER], "answer").await?;
     let driver = &browser.driver;
     let words = "I have called Ann myself.";
     locate(driver, By::Css(".say textarea")).send_keys(words).await?;

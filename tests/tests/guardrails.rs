@@ -6,7 +6,7 @@ use shared::review::Review;
 use tests::BrowserResult;
 use tests::locator::locate;
 use tests::pages::{button, field, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, text_of};
+use tests::reviewing::{NOTE, ReviewSetup, choose, decide, edit_text, launch, pending, text_of};
 use thirtyfour::prelude::*;
 
 const SHELL: &str = "
@@ -28,8 +28,8 @@ fn approve(review: &Review) -> Verdict {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -> BrowserResult<()> {
-    let Desk { server: _server, tom, review, browser: ana, .. } =
-        Desk::open(&[&SHELL.replace("COMMAND", "rm -rf /")], "shell").await?;
+    let ReviewSetup { server: _server, tom, review, browser: ana, .. } =
+        ReviewSetup::open(&[&SHELL.replace("COMMAND", "rm -rf /")], "shell").await?;
     wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
     let code = text_of(&ana.driver, "section.action .guardrails code").await;
     assert_eq!(code, "rm -rf", "what stands between backticks is code");
@@ -55,8 +55,8 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     let note = format!(
         "{NOTE}guardrails: [pii-redaction, {{ name: names, pattern: falcon, message: Leave the name out. }}]\n"
     );
-    let Desk { server, tom, review, browser: ana, .. } =
-        Desk::open(&[&SHELL.replace("COMMAND", "ls"), &note], "shell").await?;
+    let ReviewSetup { server, tom, review, browser: ana, .. } =
+        ReviewSetup::open(&[&SHELL.replace("COMMAND", "ls"), &note], "shell").await?;
     button(&ana.driver, "Edit arguments").click().await?;
     let text = field(&ana.driver, "text");
     text.send_keys(Key::Control + "a").await?;
@@ -103,7 +103,7 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_answer_says_nothing_of_what_was_typed_since() -> BrowserResult<()> {
     let note = format!("{NOTE}guardrails: [{{ name: names, pattern: falcon, message: Leave the name out. }}]\n");
-    let Desk { server: _server, browser, .. } = Desk::open(&[&note], "note").await?;
+    let ReviewSetup { server: _server, browser, .. } = ReviewSetup::open(&[&note], "note").await?;
     let driver = &browser.driver;
     browser.hold(Some("POST .*/check")).await?;
     edit_text(driver, " About a bird.").await?;

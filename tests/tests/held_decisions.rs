@@ -4,14 +4,14 @@ use serde_json::json;
 use shared::review::Review;
 use tests::locator::locate;
 use tests::pages::{Inbox, button, end_the_time_to_undo, hold_the_next_decision, stored, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, launch_as, pending, text_of};
+use tests::reviewing::{NOTE, ReviewSetup, choose, decide, edit_text, launch, launch_as, pending, text_of};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_could_not_send_it() -> BrowserResult<()>
 {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let over = async |review: &Review| {
         eventually("it is over", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
@@ -41,7 +41,7 @@ async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_decision_waits_within_the_console_and_is_sent_when_its_tab_is_left_as_it_says() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let admin = server.admin().await;
     let next = async || {
@@ -93,7 +93,7 @@ async fn a_held_decision_waits_within_the_console_and_is_sent_when_its_tab_is_le
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_first() -> BrowserResult<()> {
-    let Desk { server: _server, ana, tom, review, browser } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, ana, tom, review, browser } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     tom.claim(review.id).await.expect("tom claims it");
     wait_for_text(driver, "tom has claimed this until").await;

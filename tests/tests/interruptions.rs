@@ -10,7 +10,9 @@ use tests::pages::{
     Inbox, Login, button, button_starting, field, hold_the_next_decision, send_now, stored, wait_for_path,
     wait_for_text,
 };
-use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, text_of, wait_for_review};
+use tests::reviewing::{
+    NOTE, ReviewSetup, choose, decide, edit_text, launch, pending, press_key, text_of, wait_for_review,
+};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -20,13 +22,13 @@ const SCREENS: [Screen; 4] = [(390, 844, true), (390, 844, false), (1024, 768, f
 /// The text that Ana appends.
 const TYPED: &str = " With more by Ana.";
 
-/// Opens a [`Desk`] whose browser can check the page with axe-core.
-async fn ana_reads(source: &str, flow: &str) -> BrowserResult<Desk> {
-    let desk = Desk::open(&[source], flow).await?;
-    desk.browser.with_axe().await;
-    desk.browser.driver.refresh().await?;
-    wait_for_review(&desk.browser.driver, &desk.review).await;
-    Ok(desk)
+/// Opens a [`ReviewSetup`] whose browser can check the page with axe-core.
+async fn ana_reads(source: &str, flow: &str) -> BrowserResult<ReviewSetup> {
+    let setup = ReviewSetup::open(&[source], flow).await?;
+    setup.browser.with_axe().await;
+    setup.browser.driver.refresh().await?;
+    wait_for_review(&setup.browser.driver, &setup.review).await;
+    Ok(setup)
 }
 
 /// A script that holds back 401 responses to requests for the list's counts, until the functions in `held` are called.
@@ -44,7 +46,7 @@ const HOLD_REFUSED_FACETS: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> {
-    let Desk { server, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let ReviewSetup { server, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     let problem = Problem::new(Code::Unavailable).detail("The database does not answer.");
     let problem = json!(serde_json::to_string(&problem).expect("JSON"));
@@ -95,7 +97,7 @@ async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once() -> BrowserResult<()> {
-    let Desk { mut server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let ReviewSetup { mut server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
     server.kill();
@@ -140,7 +142,7 @@ const DROP_DECISIONS: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     browser.before_each_page(DROP_DECISIONS).await?;
     driver.execute("sessionStorage.setItem('drop', 1)", Vec::new()).await?;
@@ -186,7 +188,7 @@ async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> BrowserResult<()> {
-    let Desk { server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let ReviewSetup { server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
     tom.claim(review.id).await.expect("tom claims it");
@@ -226,7 +228,7 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
 /// Letters that are meant for a field do not act as shortcuts after another person's decision has closed the field.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_typed_on_when_a_field_closes_decides_nothing() -> BrowserResult<()> {
-    let Desk { server, ana, tom, review, browser } = ana_reads(NOTE, "note").await?;
+    let ReviewSetup { server, ana, tom, review, browser } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     let mut review = review;
     for open in ["e", "c"] {
@@ -263,7 +265,7 @@ async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> BrowserResult
         "      edit_keys: [text]\n",
         "      edit_keys: [text]\n      policy: { groups: { editor: 1, legal: 1 } }\n",
     );
-    let Desk { server: _server, tom, review, browser, .. } = ana_reads(&both, "both").await?;
+    let ReviewSetup { server: _server, tom, review, browser, .. } = ana_reads(&both, "both").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
     wait_for_text(driver, "with your edit").await;
@@ -281,7 +283,7 @@ async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> BrowserResult
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResult<()> {
-    let Desk { server: _server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let ReviewSetup { server: _server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
     wait_for_text(driver, "with your edit").await;
@@ -327,7 +329,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_ends_takes_no_form_away() -> BrowserResult<()> {
-    let Desk { server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let ReviewSetup { server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     let roles = ["reviewer", "legal", "developer"].map(ToOwned::to_owned).to_vec();
     let patch = UserPatch { roles: Some(roles), ..UserPatch::default() };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::invisible_characters::is_invisible;
 use tests::locator::locate;
 use tests::pages::{button, button_starting, wait_for_text};
-use tests::reviewing::{self, Desk, NOTE};
+use tests::reviewing::{self, NOTE, ReviewSetup};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -20,7 +20,7 @@ async fn becomes(driver: &WebDriver, script: &str, expected: Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_said_of_a_filter_before_it_is_answered() -> BrowserResult<()> {
-    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     driver.goto(format!("{}/inbox?severity=critical", server.base)).await?;
     wait_for_text(driver, "No matches").await;
@@ -50,7 +50,7 @@ async fn nothing_is_said_of_a_filter_before_it_is_answered() -> BrowserResult<()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn figures_of_the_range_before_are_marked_and_can_be_refreshed() -> BrowserResult<()> {
-    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     driver.goto(format!("{}/insights", server.base)).await?;
     button(driver, "7 days").await?;

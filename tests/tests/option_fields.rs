@@ -6,7 +6,7 @@ use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
 use tests::locator::locate;
 use tests::pages::{button, field, send_now, stored, wait_for_text, wait_for_title, wait_until_drawn};
-use tests::reviewing::{Desk, NOTE, press_key, text_of};
+use tests::reviewing::{NOTE, ReviewSetup, press_key, text_of};
 use tests::{BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -24,7 +24,7 @@ fn offer(server: &Server, review: &Review, options: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let fields = json!({
         "type": "object", "required": ["agent", "instructions"],
         "properties": {
@@ -93,7 +93,7 @@ const ANOTHER_DRAFT: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let fields = json!({ "type": "object", "properties": {
         "reason": { "type": "string", "title": "Reason", "default": "Not now." },
         "days": { "type": "integer", "title": "Days", "default": 3 },
@@ -134,7 +134,7 @@ async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserR
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_number_that_cannot_be_read_stays_as_typed_and_no_part_of_it_is_sent() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let fields = json!({ "type": "object", "required": ["reason"], "properties": {
         "amount": { "type": "number", "title": "Amount" }, "reason": { "type": "string", "title": "Reason" },
     } });
@@ -166,7 +166,7 @@ async fn a_number_that_cannot_be_read_stays_as_typed_and_no_part_of_it_is_sent()
     wait_for_text(driver, "A number, such as 12.5").await;
     button(driver, "Pay it").click().await?;
     wait_for_text(driver, "Nothing was sent. Amount: A number, such as 12.5").await;
-    browser.is_readable("number-unread", &screens).await;
+    browser.is_readable("number-unparsed", &screens).await;
     browser.screen(1440, 900).await;
 
     amount.send_keys(Key::Control + "a").await?;
@@ -184,7 +184,7 @@ async fn a_number_that_cannot_be_read_stays_as_typed_and_no_part_of_it_is_sent()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_may_be_left_out_is_sent_only_once_it_is_begun() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let answer = json!({ "type": "object", "required": ["approved", "reason"], "properties": {
         "approved": { "type": "boolean", "title": "Approved" }, "reason": { "type": "string", "title": "Reason" },
     } });
@@ -240,7 +240,7 @@ const IN_VIEW: &str = "
 async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_first_field() -> BrowserResult<()> {
     let long = NOTE.replace("The original.", &"One more line of the original.\\n\\n".repeat(40));
     let long = long.replace("default: ", "default: \"").replace(" } } }", "\" } } }");
-    let Desk { server, review, browser, .. } = Desk::open(&[&long], "note").await?;
+    let ReviewSetup { server, review, browser, .. } = ReviewSetup::open(&[&long], "note").await?;
     let fields = json!({ "type": "object", "properties": {
         "reason": { "type": "string", "title": "Reason" },
         "until": { "type": "string", "title": "Until when" },
@@ -298,7 +298,7 @@ async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_firs
 
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_phone_escape_closes_a_form_or_a_menu_and_not_the_review_below() -> BrowserResult<()> {
-    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let fields = json!({ "type": "object", "properties": { "reason": { "type": "string", "title": "Reason" } } });
     offer(&server, &review, &json!([{ "id": "later", "kind": "stop", "label": "Later", "fields": fields }]));
     let driver = &browser.driver;
@@ -323,7 +323,7 @@ async fn on_a_phone_escape_closes_a_form_or_a_menu_and_not_the_review_below() ->
 
 #[tokio::test(flavor = "multi_thread")]
 async fn json_that_cannot_be_read_stays_as_typed_and_the_value_before_it_is_not_sent() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let fields = json!({ "type": "object", "properties": { "reason": { "type": "string", "title": "Reason" } } });
     offer(&server, &review, &json!([{ "id": "pay", "kind": "accept", "label": "Pay it", "fields": fields }]));
     let driver = &browser.driver;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::device::Screen;
 use tests::pages::{hold_the_next_decision, wait_for_path, wait_for_text};
 use tests::reviewing::{
-    Desk, NOTE, choose, decide, launch, pending, press_key, reading, server, text_of, wait_for_review,
+    NOTE, ReviewSetup, choose, decide, launch, pending, press_key, reading, server, text_of, wait_for_review,
 };
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -66,7 +66,7 @@ async fn options(driver: &WebDriver) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_page_offers_and_where_one_may_go_is_found_by_its_words() -> BrowserResult<()> {
-    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     browser.with_axe().await;
     // Shortcuts of a single key are off; this one has a modifier.

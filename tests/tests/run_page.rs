@@ -4,7 +4,7 @@ use serde_json::json;
 use shared::api::ReviewQuery;
 use shared::review::ReviewStatus;
 use tests::pages::{button, field, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, launch, pending, reading};
+use tests::reviewing::{NOTE, ReviewSetup, choose, decide, launch, pending, reading};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -19,7 +19,7 @@ const FAIL: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_could_not_be_reloaded_is_said_to_be_old_and_reloaded_by_itself() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let run = review.run_id.expect("a run");
     driver.goto(format!("{}/runs/{run}", server.base)).await?;
@@ -38,7 +38,7 @@ async fn what_could_not_be_reloaded_is_said_to_be_old_and_reloaded_by_itself() -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_cancelled_again_after_a_lost_answer_is_cancelled_once() -> BrowserResult<()> {
-    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let admin = reading(&server, "admin", &review).await?;
     let driver = &admin.driver;
     driver.goto(format!("{}/runs/{}", server.base, review.run_id.expect("a run"))).await?;
@@ -57,7 +57,7 @@ async fn a_run_that_is_cancelled_again_after_a_lost_answer_is_cancelled_once() -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_over_is_started_again_from_a_form_with_its_input() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     decide(&ana, &review, choose("stop"), json!({})).await;
     let run = launch(&server, "note", json!({ "text": "A text for Monday." })).await;
     let second = pending(&ana).await;

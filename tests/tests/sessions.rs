@@ -9,7 +9,7 @@ use tests::locator::locate;
 use tests::pages::{
     Inbox, Login, button, end_the_time_to_undo, field, hold_the_next_decision, stored, wait_for_path, wait_for_text,
 };
-use tests::reviewing::{Desk, NOTE, edit_text, launch, pending, reading, text_of, wait_for_review};
+use tests::reviewing::{NOTE, ReviewSetup, edit_text, launch, pending, reading, text_of, wait_for_review};
 use tests::server::PASSWORD;
 use tests::{BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -28,7 +28,7 @@ const LOG_IN: &str = "
 /// A field gets a `blur` event while the page removes it, which must not crash the program.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_that_is_taken_away_while_one_types_ends_no_page() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     launch(&server, "note", json!({})).await;
     let other = eventually("both are asked", async || {
@@ -69,7 +69,7 @@ async fn an_edit_that_is_taken_away_while_one_types_ends_no_page() -> BrowserRes
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_that_outlives_its_session_waits_for_who_made_it() -> BrowserResult<()> {
-    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it").await?;
@@ -98,7 +98,7 @@ async fn a_decision_that_outlives_its_session_waits_for_who_made_it() -> Browser
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_is_kept_when_its_page_is_closed_unless_it_has_arrived() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, ana, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let kept = async || stored(driver, "decision.ana/").await.ok();
     // The session has ended, but the page does not know that yet.
@@ -132,7 +132,7 @@ async fn a_decision_is_kept_when_its_page_is_closed_unless_it_has_arrived() -> B
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_logs_in_stays_who_is_logged_in_when_an_older_answer_arrives() -> BrowserResult<()> {
-    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     // The login page asks who is logged in. The answer, Ana, is held back until Tom has logged in.
     browser.hold(Some("GET /api/v1/me")).await?;
@@ -151,7 +151,7 @@ async fn who_logs_in_stays_who_is_logged_in_when_an_older_answer_arrives() -> Br
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_out_that_does_not_arrive_says_that_one_is_still_logged_in() -> BrowserResult<()> {
-    let Desk { server: _server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server: _server, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let fail = "window.fail = true; const fetched = window.fetch; window.fetch = async (request, ...more) => { \
         if (window.fail && request.method === 'DELETE') throw new TypeError('no network'); \
@@ -187,7 +187,7 @@ async fn a_log_out_that_does_not_arrive_says_that_one_is_still_logged_in() -> Br
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_logs_out_is_told_of_drafts_and_other_tabs_are_told_of_it() -> BrowserResult<()> {
-    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     edit_text(driver, " Of Ana.").await?;
     wait_for_text(driver, "with your edit").await;
@@ -212,7 +212,7 @@ const STAYS_IN_SIGHT: &str = "Object.defineProperty(document, 'hidden', { get: (
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_held_in_one_window_is_sent_before_the_person_logs_out_in_another() -> BrowserResult<()> {
-    let Desk { server, tom, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, tom, review, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let deciding = driver.window().await?;
     let other = driver.new_window().await?;
@@ -263,7 +263,7 @@ const RESTARTS: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_is_opened_while_the_server_restarts_needs_no_reload() -> BrowserResult<()> {
-    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let ReviewSetup { server, browser, .. } = ReviewSetup::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     browser.before_each_page(RESTARTS).await?;
     driver.goto(format!("{}/login#token=none", server.base)).await?;

@@ -15,7 +15,8 @@ use crate::code::{Code, Import};
 
 /// Types whose methods are spread over the files of a module: the module, the type, and the names of its variables
 /// there.
-const SPREAD_TYPES: &[(&str, &str, [&str; 2])] = &[("engine", "Builder", ["self", "builder"])];
+const SPREAD_TYPES: &[(&str, &str, [&str; 2])] =
+    &[("engine", "Builder", ["self", "builder"]), ("store::writer", "Group", ["self", "group"])];
 /// The most re-exports that are followed from one path, so that circular ones end.
 const MAX_HANDOVERS: usize = 8;
 

@@ -11,7 +11,7 @@ use super::{Model, OnText, prose, verdict};
 use crate::engine::{Message, ModelAnswer, ModelRequest, ModelToolCall, TaskFailure};
 
 /// The maximum of all pauses of one answer together.
-const LONGEST: Duration = Duration::from_millis(1500);
+const MAX_TOTAL_PAUSE: Duration = Duration::from_millis(1500);
 /// The number of words per piece of text.
 const PIECE: usize = 3;
 
@@ -29,7 +29,7 @@ impl Demo {
     async fn say(&self, text: &str, on_text: &OnText<'_>) {
         let pieces = pieces(text);
         let count = u32::try_from(pieces.len()).unwrap_or(u32::MAX).max(1);
-        let pause = self.pause.min(LONGEST / count);
+        let pause = self.pause.min(MAX_TOTAL_PAUSE / count);
         for piece in pieces {
             on_text(piece);
             if !pause.is_zero() {

@@ -191,11 +191,11 @@ pub fn serve(
     outside: Outside,
 ) -> anyhow::Result<Server> {
     let Runner { store, clock, authenticator, hub, .. } = runner;
-    let edge = wiring::edge(settings);
-    let sockets = Sockets { authenticator: authenticator.clone(), clock: clock.clone(), edge: edge.clone() };
+    let options = wiring::http_options(settings);
+    let sockets = Sockets { authenticator: authenticator.clone(), clock: clock.clone(), options: options.clone() };
     let live = LiveState::new(hub.clone(), Arc::new(sockets), live::MaxSockets::default());
-    let (proxies, stopping) = (edge.trusted_proxies.clone(), edge.stopping.clone());
-    let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, outside);
+    let (proxies, stopping) = (options.trusted_proxies.clone(), options.stopping.clone());
+    let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, options, seals, outside);
     let live = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live);
     let router = http::router(state, live);
     let address = listener.local_addr().unwrap_or_else(|_| ([0; 4], 0).into());

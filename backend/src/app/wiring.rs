@@ -21,7 +21,7 @@ use crate::clock::SharedClock;
 use crate::config::SettingsFile;
 use crate::flow::{Environment, Reach};
 use crate::handler::{CallbackUrl, WebhookOptions, Webhooks};
-use crate::http::{Edge, origin_allowed};
+use crate::http::{HttpOptions, origin_allowed};
 use crate::live::{Authenticate, Observe};
 use crate::notify::{NotificationSecrets, NotifierOptions};
 use crate::rate_limit::Budgets;
@@ -107,8 +107,8 @@ pub fn no_client(error: &reqwest::Error) -> anyhow::Error {
     anyhow!("the HTTP client cannot be created: {error}")
 }
 
-pub fn edge(settings: &SettingsFile) -> Edge {
-    Edge {
+pub fn http_options(settings: &SettingsFile) -> HttpOptions {
+    HttpOptions {
         public_origins: settings.origins.clone().into(),
         trusted_proxies: settings.network.trusted_proxies.iter().copied().collect(),
         budgets: Arc::new(Budgets::new(settings.limits)),
@@ -174,13 +174,13 @@ impl Observe for ForgetRights {
 pub struct Sockets {
     pub authenticator: Authenticator,
     pub clock: SharedClock,
-    pub edge: Edge,
+    pub options: HttpOptions,
 }
 
 #[async_trait]
 impl Authenticate for Sockets {
     fn is_origin_allowed(&self, headers: &HeaderMap) -> bool {
-        origin_allowed(headers, &self.edge.public_origins)
+        origin_allowed(headers, &self.options.public_origins)
     }
 
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Actor, Problem> {
@@ -197,11 +197,11 @@ impl Authenticate for Sockets {
     }
 
     fn admit(&self, actor: &Actor) -> Result<(), Problem> {
-        self.edge.budgets.admit(&actor.principal, 0, self.clock.uptime())
+        self.options.budgets.admit(&actor.principal, 0, self.clock.uptime())
     }
 
     fn charge(&self, actor: &Actor, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        self.edge.budgets.settle(&actor.principal, 0, bytes, self.clock.uptime());
+        self.options.budgets.settle(&actor.principal, 0, bytes, self.clock.uptime());
     }
 }

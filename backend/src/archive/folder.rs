@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 use shared::log::RunsArchived;
 
-use super::piece::{self, Header, Line};
+use super::piece::{self, ArchiveLine, Header};
 use crate::files;
 
 /// The file that is locked while a process writes.
@@ -157,7 +157,7 @@ pub fn digest_of(hash: Sha256) -> String {
 fn not_ours_to_write_over(rest: &[u8], header: &Header) -> Option<String> {
     let mut found = None;
     let read = piece::read(rest, |line| {
-        if let Line::Header(header) = line {
+        if let ArchiveLine::Header(header) = line {
             found = Some(header);
         }
         Ok(true)

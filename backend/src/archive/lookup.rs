@@ -11,7 +11,7 @@ use shared::run::{ArchivedRun, Run, Step};
 
 use super::archiver::ArchiveError;
 use super::folder::Folder;
-use super::piece::{self, Line, RowLine, event};
+use super::piece::{self, ArchiveLine, RowLine, event};
 use crate::audit::archive_entry;
 use crate::engine;
 use crate::store::Store;
@@ -46,19 +46,19 @@ pub async fn look_up(store: &Store, folder: &Folder, id: RunId) -> Result<Option
     let (mut found, mut log, mut inputs, mut here) = (None, Vec::new(), Vec::new(), false);
     let read = piece::read(&bytes, |line| {
         match line {
-            Line::Run(run) if run.run == id => (here, found) = (true, Some(run)),
+            ArchiveLine::Run(run) if run.run == id => (here, found) = (true, Some(run)),
             // The next run begins.
-            Line::Run(_) if here => return Ok(false),
-            Line::Entry(_, text) if here => log.push(event(&text)?),
-            Line::Row(row) if here => inputs.push(row),
-            Line::Header(_) | Line::Run(_) | Line::Row(_) | Line::Entry(..) => {}
+            ArchiveLine::Run(_) if here => return Ok(false),
+            ArchiveLine::Entry(_, text) if here => log.push(event(&text)?),
+            ArchiveLine::Row(row) if here => inputs.push(row),
+            ArchiveLine::Header(_) | ArchiveLine::Run(_) | ArchiveLine::Row(_) | ArchiveLine::Entry(..) => {}
         }
         Ok(true)
     });
     read.map_err(|error: io::Error| broken(error.to_string()))?;
     let run = found.ok_or_else(|| broken("the file does not contain it".to_owned()))?;
     let compiled = store.flow_of(&run.state).await?.ok();
-    let shown = engine::view(compiled.as_deref(), &run.state);
+    let shown = engine::shown_run(compiled.as_deref(), &run.state);
     let (steps, reviews, deliveries) = (run.steps, run.reviews, run.deliveries);
     Ok(Some(ArchivedContent { archived, run: shown, steps, reviews, deliveries, log, inputs }))
 }

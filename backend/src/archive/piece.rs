@@ -84,7 +84,7 @@ struct EntryBefore {
 /// A line of an archive. Its first member determines the kind.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is read line by line")]
-pub enum Line {
+pub enum ArchiveLine {
     /// The first line.
     Header(Header),
     /// A run with its steps, reviews and messages; its rows follow.
@@ -150,7 +150,7 @@ impl<W: io::Write> Writer<W> {
 
 /// Reads an archive line by line until `each` returns `false`. Returns the length of the archive in the file, in bytes,
 /// or `None` if it was not read to its end.
-pub fn read(bytes: &[u8], mut each: impl FnMut(Line) -> io::Result<bool>) -> io::Result<Option<usize>> {
+pub fn read(bytes: &[u8], mut each: impl FnMut(ArchiveLine) -> io::Result<bool>) -> io::Result<Option<usize>> {
     let mut reader = BufReader::new(GzDecoder::new(bytes));
     let mut line = Vec::new();
     loop {
@@ -164,25 +164,25 @@ pub fn read(bytes: &[u8], mut each: impl FnMut(Line) -> io::Result<bool>) -> io:
     }
 }
 
-fn parsed(line: &[u8]) -> io::Result<Line> {
+fn parsed(line: &[u8]) -> io::Result<ArchiveLine> {
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let text = std::str::from_utf8(line).map_err(|error| wrong(error.to_string()))?;
     let text = text.strip_suffix('\n').ok_or_else(|| wrong("the last line is incomplete".to_owned()))?;
     if text.starts_with("{\"entry\":") {
         let at = text.find(ENTRY).ok_or_else(|| wrong("an entry without a kind".to_owned()))?;
         let before: EntryBefore = serde_json::from_str(&format!("{}}}", text[..at].trim_end_matches(',')))?;
-        return Ok(Line::Entry(before.entry, format!("{{{}", &text[at..])));
+        return Ok(ArchiveLine::Entry(before.entry, format!("{{{}", &text[at..])));
     }
     Ok(if text.starts_with("{\"run\":") {
-        Line::Run(serde_json::from_str(text)?)
+        ArchiveLine::Run(serde_json::from_str(text)?)
     } else if text.starts_with("{\"row\":") {
-        Line::Row(serde_json::from_str(text)?)
+        ArchiveLine::Row(serde_json::from_str(text)?)
     } else {
         let header: Header = serde_json::from_str(text)?;
         if header.format > FORMAT {
             return Err(wrong(format!("it has the format {} of a newer countersign", header.format)));
         }
-        Line::Header(header)
+        ArchiveLine::Header(header)
     })
 }
 

@@ -9,7 +9,7 @@ use shared::seal::{FirstBad, SealCheck, Tampering};
 
 use super::archiver::ArchiveError;
 use super::folder::Folder;
-use super::piece::{self, Line};
+use super::piece::{self, ArchiveLine};
 use crate::audit::{Explained, Hash, Head, NumberingError, Trusted, archive_entry, bad, hash, seals_before};
 use crate::store::Store;
 
@@ -61,7 +61,7 @@ async fn holds(
     };
     let mut found: BTreeMap<u64, Hash> = BTreeMap::new();
     let read = piece::read(&bytes, |line| {
-        if let Line::Entry(number, text) = line {
+        if let ArchiveLine::Entry(number, text) = line {
             found.insert(number, hash(&text));
         }
         Ok(true)

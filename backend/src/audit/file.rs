@@ -13,7 +13,7 @@ use super::explained::{Explained, explains};
 use super::export::{Before, Carried, ENTRY};
 use super::key::Trusted;
 use super::seal::{Hash, Head, Opened, Seal, hash};
-use super::verify::{Found, bad, bad_seal, check_range, cut, named, replaced};
+use super::verify::{FoundEntry, bad, bad_seal, check_range, cut, named, replaced};
 use crate::store::StoredSeal;
 
 /// The maximum length of a line, in bytes.
@@ -73,7 +73,7 @@ struct FileReader<'a> {
 /// A seal with its entries in the file so far, newest first.
 struct Range {
     opened: Opened,
-    found: Vec<Found>,
+    found: Vec<FoundEntry>,
     lines: Vec<u64>,
     /// The entries that explain older ones.
     explaining: Vec<Event>,
@@ -249,12 +249,12 @@ fn split(line: &str) -> Option<(Before, String)> {
 }
 
 /// Parses an entry. Also returns its event if it explains other entries.
-fn found(cursor: Cursor, text: &str) -> (Found, Option<Event>) {
+fn found(cursor: Cursor, text: &str) -> (FoundEntry, Option<Event>) {
     match serde_json::from_str::<Event>(text) {
         Ok(event) => {
-            let found = Found::read(hash(text), cursor, &event);
+            let found = FoundEntry::read(hash(text), cursor, &event);
             (found, Some(event).filter(explains))
         }
-        Err(error) => (Found::unreadable(cursor, error.to_string()), None),
+        Err(error) => (FoundEntry::unreadable(cursor, error.to_string()), None),
     }
 }

@@ -21,7 +21,7 @@ use crate::clock::SharedClock;
 use crate::store::{self, Authenticity, CommitFollower, Commits, Resume, Store};
 
 /// The maximum number of entries in a seal, which only the entries of its last row may exceed.
-const MOST: usize = 512;
+const MAX_ENTRIES: usize = 512;
 /// If more entries wait than one seal holds, and others commit, the rest as a multiple of the working time, since
 /// running flows matters more. It is at most [`LONGEST_REST`].
 const REST: u32 = 19;
@@ -145,7 +145,7 @@ impl Sealer {
         }
         let must = MustBeAuthentic::after(&self.store, last.as_ref()).await?;
         let (mut hashes, mut more, mut authenticated) = (Vec::new(), true, None);
-        'pages: while more && hashes.len() < MOST {
+        'pages: while more && hashes.len() < MAX_ENTRIES {
             let page = self.store.record(&to, None, ROWS).await?;
             let page = page.ok_or_else(|| SealError::Broken("the newest seal is of another log".to_owned()))?;
             more = page.more;
@@ -171,7 +171,7 @@ impl Sealer {
                     hashes.push(hash(&text));
                 }
                 to = row.row;
-                if hashes.len() >= MOST {
+                if hashes.len() >= MAX_ENTRIES {
                     more = true;
                     break;
                 }

@@ -21,7 +21,7 @@ pub(super) const ROWS: u32 = 64;
 const BEYOND: usize = 64;
 
 /// An entry as found in the log or in a file.
-pub(super) struct Found {
+pub(super) struct FoundEntry {
     pub hash: Hash,
     pub cursor: Cursor,
     /// The number of its row; 0 if it comes from a file.
@@ -39,7 +39,7 @@ pub(super) struct EntryHead {
     pub at: Timestamp,
 }
 
-impl Found {
+impl FoundEntry {
     /// Creates a found entry from an event, and hashes it.
     pub fn of(cursor: Cursor, event: &Event) -> Self {
         match sealed_text(event) {
@@ -144,7 +144,7 @@ async fn check_seal(
 }
 
 /// Compares the entries of a seal's range with the seal. Returns their numbers.
-pub(super) fn check_range(opened: &Opened, found: &[Found], explained: &Explained) -> Result<Vec<u64>, FirstBad> {
+pub(super) fn check_range(opened: &Opened, found: &[FoundEntry], explained: &Explained) -> Result<Vec<u64>, FirstBad> {
     let there: Vec<Hash> = found.iter().map(|found| found.hash).collect();
     let expected = explained.expected(opened.seal.before, &opened.hashes, &there);
     let (numbers, hashes): (Vec<u64>, Vec<Hash>) = expected.into_iter().unzip();
@@ -160,7 +160,12 @@ pub(super) fn check_range(opened: &Opened, found: &[Found], explained: &Explaine
 
 /// Corrects the finding "changed" to "added" if the expected entry now follows the range: something was inserted before
 /// it.
-async fn pushed_out(store: &Store, opened: &Opened, found: &[Found], bad: FirstBad) -> Result<FirstBad, store::Error> {
+async fn pushed_out(
+    store: &Store,
+    opened: &Opened,
+    found: &[FoundEntry],
+    bad: FirstBad,
+) -> Result<FirstBad, store::Error> {
     let at = bad.cursor.as_ref().and_then(|cursor| found.iter().position(|found| found.cursor == *cursor));
     let index = bad.entry.and_then(|number| usize::try_from(number.checked_sub(opened.seal.before + 1)?).ok());
     let (Some(at), Some(number), Some(wanted)) = (at, bad.entry, index.and_then(|index| opened.hashes.get(index)))
@@ -172,19 +177,23 @@ async fn pushed_out(store: &Store, opened: &Opened, found: &[Found], bad: FirstB
     }
     let Some(behind) = store.record(&opened.to, None, ROWS).await? else { return Ok(bad) };
     let entries = behind.rows.into_iter().filter_map(|row| row.entries.ok()).flatten();
-    let is_there = entries.map(|(cursor, event)| Found::of(cursor, &event)).any(|found| found.hash == *wanted);
+    let is_there = entries.map(|(cursor, event)| FoundEntry::of(cursor, &event)).any(|found| found.hash == *wanted);
     Ok(if is_there { named(opened, found, Difference { at, what: Tampering::Added }, number) } else { bad })
 }
 
 /// Returns the current entries of a seal's range. `None` if the positions belong to another log.
-pub(super) async fn range(store: &Store, from: Cursor, opened: &Opened) -> Result<Option<Vec<Found>>, store::Error> {
+pub(super) async fn range(
+    store: &Store,
+    from: Cursor,
+    opened: &Opened,
+) -> Result<Option<Vec<FoundEntry>>, store::Error> {
     let mut found = Vec::with_capacity(opened.hashes.len());
     let mut after = from;
     loop {
         let Some(page) = store.record(&after, Some(&opened.to), ROWS).await? else { return Ok(None) };
         for row in page.rows {
             after = row.row.clone();
-            found.extend(Found::of_row(row));
+            found.extend(FoundEntry::of_row(row));
         }
         if !page.more || found.len() > opened.hashes.len() + BEYOND {
             return Ok(Some(found));
@@ -267,7 +276,7 @@ fn is_bad(mac: &Authenticity) -> bool {
 }
 
 /// Describes an entry that is as it was sealed, in a row that was changed otherwise.
-fn not_as_written(opened: &Opened, found: &[Found], at: usize, number: u64) -> FirstBad {
+fn not_as_written(opened: &Opened, found: &[FoundEntry], at: usize, number: u64) -> FirstBad {
     let bad = named(opened, found, Difference { at, what: Tampering::Changed }, number);
     let is = words(&found[at]);
     let message = format!(
@@ -278,7 +287,7 @@ fn not_as_written(opened: &Opened, found: &[Found], at: usize, number: u64) -> F
 }
 
 /// Describes the entry of a difference. `number` is its number in the audit log.
-pub(super) fn named(opened: &Opened, found: &[Found], difference: Difference, number: u64) -> FirstBad {
+pub(super) fn named(opened: &Opened, found: &[FoundEntry], difference: Difference, number: u64) -> FirstBad {
     let Difference { at, what } = difference;
     let seal = opened.seal.number;
     let there = found.get(at).filter(|_| what != Tampering::Removed);
@@ -307,7 +316,7 @@ pub(super) fn named(opened: &Opened, found: &[Found], difference: Difference, nu
     }
 }
 
-fn words(found: &Found) -> String {
+fn words(found: &FoundEntry) -> String {
     match (&found.told, found.run_id) {
         (Ok(EntryHead { kind, at }), Some(run)) => format!("{kind} of run {run} at {at}"),
         (Ok(EntryHead { kind, at }), None) => format!("{kind} at {at}"),

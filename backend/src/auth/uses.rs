@@ -13,7 +13,7 @@ use crate::store::{CredentialUse, Store};
 /// How long uses are collected.
 const GATHER: Duration = Duration::from_secs(2);
 /// The most uses that wait to be written. One more is not noted now, but when the credential is used again.
-const MOST: usize = 10_000;
+const MAX_WAITING: usize = 10_000;
 
 /// The uses that are not written yet, by the SHA-256 of the secret. Cheap to clone.
 #[derive(Clone, Default)]
@@ -23,7 +23,7 @@ impl Uses {
     /// Notes a use. The first one starts the task that writes it together with those that follow.
     pub fn note(&self, store: &Store, digest: [u8; 32], used: CredentialUse) {
         let mut waiting = self.0.lock();
-        if waiting.len() >= MOST {
+        if waiting.len() >= MAX_WAITING {
             return;
         }
         let is_first = waiting.is_empty();

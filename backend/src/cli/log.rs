@@ -17,7 +17,7 @@ use super::{is_read, print_error};
 /// The pause between two reads of the log while there are no new entries.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause between attempts while the server cannot be reached; pauses double up to it.
-const LONGEST: Duration = Duration::from_secs(15);
+const MAX_PAUSE: Duration = Duration::from_secs(15);
 
 /// The arguments of `countersign log`.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub async fn run(args: LogArgs) -> anyhow::Result<()> {
                     print_error(&format!("{}; waiting for the server", text::line(&problem.to_string())));
                 }
                 tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST);
+                pause = (pause * 2).min(MAX_PAUSE);
                 continue;
             }
             Err(problem) => return Err(Quit::from(problem).into()),

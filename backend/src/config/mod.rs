@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
-use shared::grant::LONGEST;
+use shared::grant::DEFAULT_MAX_LIFETIME;
 use shared::time::Span;
 
 pub use network::NetworkSettings;
@@ -279,7 +279,7 @@ impl SettingsFile {
 
     /// Returns the longest time that a remembered approval may last.
     pub fn longest_grant(&self) -> Duration {
-        self.longest_grant.map_or(LONGEST, |span| span.0)
+        self.longest_grant.map_or(DEFAULT_MAX_LIFETIME, |span| span.0)
     }
 
     fn read(named: Option<&Path>, data: &Path) -> Result<Self, Error> {

@@ -1,6 +1,6 @@
 //! The errors of starting Countersign, and of runs that do not complete.
 
-use shared::error::{FlowCode, Mistake, RunError as Failure};
+use shared::error::{FlowCode, FlowError as Failure, Mistake};
 use shared::review::Review;
 use shared::run::Report;
 

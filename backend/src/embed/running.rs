@@ -114,13 +114,13 @@ impl Running {
         let reviews = self.inner.store.run_reviews(self.id).await?;
         let compiled = self.inner.store.compiled(&state.flow, state.version).await?.ok_or_else(gone)?;
         let steps = self.inner.store.steps(self.id).await?;
-        let run = engine::view(Some(&compiled), &state);
+        let run = engine::shown_run(Some(&compiled), &state);
         let report = engine::report(&run.summary, run.output.clone(), steps, reviews, self.inner.clock.now());
         match run.summary.status {
             RunStatus::Completed => Ok(Finished { output: run.output.unwrap_or_default(), report }),
             RunStatus::Cancelled => Err(RunError::Cancelled { reason: run.cancel_reason, report: Box::new(report) }),
             RunStatus::Failed => {
-                let failure = run.summary.error.unwrap_or_else(|| shared::error::RunError {
+                let failure = run.summary.error.unwrap_or_else(|| shared::error::FlowError {
                     code: FlowCode::FlowInvalid,
                     message: "the run failed".to_owned(),
                     node: None,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use shared::JsonMap;
 use shared::definition::{FailureThen, Join, Node, NodeKind, Target};
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::NodeId;
 use shared::run::Step;
 
@@ -31,7 +31,7 @@ impl Builder<'_> {
         self.deliver();
         while self.state.outcome.is_none() {
             if let Some((code, message)) = self.too_much() {
-                let error = RunError { code, message, node: None };
+                let error = FlowError { code, message, node: None };
                 self.end_run(RunOutcome::Failed { at: self.now, error });
             } else if let Some(arrival) = self.arrivals.pop_front() {
                 self.arrive(arrival);
@@ -269,7 +269,7 @@ impl Builder<'_> {
     }
 
     /// Fails a step that has no attempts left, and applies its failure policy. For an item of a map, the map fails.
-    fn after_failure(&mut self, branch: u32, mut step: Step, error: RunError) {
+    fn after_failure(&mut self, branch: u32, mut step: Step, error: FlowError) {
         self.record_failure(&mut step, error.clone());
         if let Some(part) = item::map_item(self.flow, &self.state, &step) {
             return self.item_failed(part, error);
@@ -281,7 +281,7 @@ impl Builder<'_> {
     }
 
     /// Fails the flow that a node is in: the run, or the step that called the flow.
-    fn fail_flow(&mut self, node: &NodeId, error: RunError) {
+    fn fail_flow(&mut self, node: &NodeId, error: FlowError) {
         match self.end_frame(node.frame(), &error) {
             Some((branch, step)) => self.fail_step(branch, step, error),
             None => self.end_run(RunOutcome::Failed { at: self.now, error }),

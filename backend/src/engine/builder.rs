@@ -12,7 +12,7 @@ use std::time::Duration;
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::author::Author;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::feedback::Feedback;
 use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, TaskId, Username};
@@ -24,10 +24,10 @@ use shared::time::Timestamp;
 use super::guardrail_reply::GuardrailReply;
 use super::next::{Answered, Arrival, EndedStep, QuestionAnswer, StepEnd};
 use super::phase::{Branch, Phase};
+use super::projection;
 use super::question::{Question, Subject};
 use super::state::RunState;
 use super::transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
-use super::view;
 use crate::clock::{Ids, Moment};
 use crate::flow::{Compiled, EvalError};
 
@@ -120,7 +120,7 @@ impl<'f> Builder<'f> {
 
     /// Begins a transition of a run that the store has read.
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
-        let before = view::status(&snapshot.state);
+        let before = projection::status(&snapshot.state);
         let Snapshot { state, reviews, grants, people, feedback } = snapshot;
         Self { reviews, grants, people, feedback, before: Some(before), ..Self::start(flow, state, moment) }
     }
@@ -131,7 +131,7 @@ impl<'f> Builder<'f> {
         self.state.format = RunState::FORMAT;
         self.state.revision += 1;
         self.state.updated_at = self.now;
-        let after = view::status(&self.state);
+        let after = projection::status(&self.state);
         match (self.before, after) {
             (Some(RunStatus::WaitingForHuman), RunStatus::Running) => {
                 self.emit_run(None, |run| EventData::RunResumed(OfRun { run }));
@@ -146,7 +146,7 @@ impl<'f> Builder<'f> {
 
     /// Returns a transition that only has entries, and leaves the run as it was, with its revision.
     pub(super) fn into_transition(self, refused: Option<Refusal>) -> Transition {
-        let run = view::summary(&self.state);
+        let run = projection::summary(&self.state);
         let shown = self.state.shown_id();
         // A carrier has no entries of its own, only those of its review.
         let emitted = self.events.into_iter().filter(|entry| shown.is_some() || entry.review_id.is_some());
@@ -272,7 +272,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Reports that a step has failed, without attempts left.
-    pub(super) fn fail_step(&mut self, branch: u32, step: Step, error: RunError) {
+    pub(super) fn fail_step(&mut self, branch: u32, step: Step, error: FlowError) {
         self.end(branch, step, StepEnd::Failed { error });
     }
 
@@ -360,11 +360,11 @@ impl<'f> Builder<'f> {
     }
 }
 
-pub(super) fn failure(code: FlowCode, node: &NodeId, message: impl Into<String>) -> RunError {
-    RunError { code, message: message.into(), node: Some(node.clone()) }
+pub(super) fn failure(code: FlowCode, node: &NodeId, message: impl Into<String>) -> FlowError {
+    FlowError { code, message: message.into(), node: Some(node.clone()) }
 }
 
 /// Makes the error for a template or condition of a node that cannot be evaluated.
-pub(super) fn unevaluated(node: &NodeId, error: &EvalError) -> RunError {
+pub(super) fn unevaluated(node: &NodeId, error: &EvalError) -> FlowError {
     failure(FlowCode::FlowCondition, node, error.to_string())
 }

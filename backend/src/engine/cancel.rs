@@ -2,13 +2,13 @@
 
 use shared::access::{Act, Principal, access};
 use shared::decision::Via;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::TaskId;
 
 use super::builder::Builder;
+use super::projection;
 use super::state::RunOutcome;
 use super::transition::Refusal;
-use super::view;
 
 impl Builder<'_> {
     /// Cancels the run for a person who may do so.
@@ -39,18 +39,18 @@ impl Builder<'_> {
         for task in tasks {
             self.abandon_task(*task);
         }
-        let error = RunError { code: FlowCode::RecordUnreadable, message, node: None };
+        let error = FlowError { code: FlowCode::RecordUnreadable, message, node: None };
         self.end_run(RunOutcome::Failed { at: self.now, error });
         Ok(())
     }
 
     fn may_cancel(&self, by: &Principal) -> Result<(), Refusal> {
-        Refusal::unless(access(by, Act::CancelRun(&view::summary(&self.state))))?;
+        Refusal::unless(access(by, Act::CancelRun(&projection::summary(&self.state))))?;
         if self.state.outcome.is_some() { Err(Refusal::RunOver) } else { Ok(()) }
     }
 
     /// Fails the run because one of its tasks cannot be executed, regardless of failure policies.
-    pub(super) fn fail_run(&mut self, task: TaskId, error: RunError) -> Result<(), Refusal> {
+    pub(super) fn fail_run(&mut self, task: TaskId, error: FlowError) -> Result<(), Refusal> {
         if self.state.outcome.is_some() {
             return Err(Refusal::RunOver);
         }

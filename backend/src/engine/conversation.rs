@@ -12,7 +12,7 @@ use shared::request::Request;
 use shared::run::Step;
 
 use super::digest;
-use super::spent::Spent;
+use super::usage::Spent;
 use crate::flow::{Compiled, DELEGATE};
 
 /// The conversation of an agent or a judge with its model.

@@ -1,7 +1,7 @@
 //! Where branches may go: the current edges of a node, and the remaining visits of nodes.
 
 use shared::definition::{EdgeCondition, Target};
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::NodeId;
 
 use super::builder::{Builder, failure, unevaluated};
@@ -16,7 +16,7 @@ impl Builder<'_> {
 
     /// Returns the targets of the edges in `next` that apply now: those without a condition, those whose `when` holds,
     /// and `else` if no `when` holds. Empty if the node has no edges; an error if it has edges and none applies.
-    pub(super) fn targets(&self, id: &NodeId, visit: u32) -> Result<Vec<Target>, RunError> {
+    pub(super) fn targets(&self, id: &NodeId, visit: u32) -> Result<Vec<Target>, FlowError> {
         let edges = self.flow.node(id).map(|node| node.next.0.as_slice()).unwrap_or_default();
         if edges.is_empty() {
             return Ok(Vec::new());

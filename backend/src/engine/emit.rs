@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::author::Author;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::log::{
     EventData, ModelAnswered, ModelCall, OfReview, ReviewChange, ReviewUpdated, StepRetrying, ToolExecuted,
 };
@@ -16,7 +16,7 @@ use super::input::{ModelAnswer, ModelToolCall};
 
 impl Builder<'_> {
     /// Emits that a step will be retried at `due_at`.
-    pub(super) fn emit_retrying(&mut self, step: &Step, error: &RunError, due_at: Timestamp) {
+    pub(super) fn emit_retrying(&mut self, step: &Step, error: &FlowError, due_at: Timestamp) {
         let data = StepRetrying { step: step.clone(), error: error.clone(), due_at };
         self.emit(None, None, EventData::StepRetrying(data));
     }
@@ -43,7 +43,7 @@ impl Builder<'_> {
     }
 
     /// Emits that a model call failed which used tokens, or for which nothing waited any more.
-    pub(super) fn emit_unanswered(&mut self, step: &Step, turn: u32, error: RunError, usage: Option<&AgentCall>) {
+    pub(super) fn emit_unanswered(&mut self, step: &Step, turn: u32, error: FlowError, usage: Option<&AgentCall>) {
         let data = ModelAnswered { usage: usage.cloned(), error: Some(error), ..self.call_of(step, turn) };
         self.emit(None, None, EventData::ModelAnswered(Box::new(data)));
     }
@@ -63,7 +63,7 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn emit_executed(&mut self, step: &Step, call: &ToolCall, result: Result<&Value, &RunError>) {
+    pub(super) fn emit_executed(&mut self, step: &Step, call: &ToolCall, result: Result<&Value, &FlowError>) {
         let data = ToolExecuted {
             step_id: step.id,
             node: step.node.clone(),

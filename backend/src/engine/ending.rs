@@ -2,15 +2,15 @@
 
 use shared::author::Author;
 use shared::decision::Via;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::log::{EventData, OfRun, RunCancelled, RunCompleted};
 use shared::run::{Step, StepStatus};
 
 use super::builder::Builder;
 use super::next::EndedStep;
 use super::phase::{Branch, Phase};
+use super::projection;
 use super::state::RunOutcome;
-use super::view;
 
 impl Builder<'_> {
     pub(super) fn end_run(&mut self, outcome: RunOutcome) {
@@ -75,7 +75,7 @@ impl Builder<'_> {
 
     /// Ends a failed execution of a flow. Returns the branch and the step that called it; `None` if it is the run
     /// itself.
-    pub(super) fn end_frame(&mut self, frame: &str, error: &RunError) -> Option<(u32, Step)> {
+    pub(super) fn end_frame(&mut self, frame: &str, error: &FlowError) -> Option<(u32, Step)> {
         if frame.is_empty() {
             return None;
         }
@@ -88,7 +88,7 @@ impl Builder<'_> {
     fn emit_end(&mut self, outcome: &RunOutcome, by: Option<Author>) {
         match outcome {
             RunOutcome::Completed { .. } => {
-                let output = view::output(self.flow, &self.state.keys);
+                let output = projection::output(self.flow, &self.state.keys);
                 self.emit_run(None, |run| EventData::RunCompleted(RunCompleted { run, output }));
             }
             RunOutcome::Failed { .. } => self.emit_run(None, |run| EventData::RunFailed(OfRun { run })),

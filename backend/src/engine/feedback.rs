@@ -9,8 +9,8 @@ use shared::id::{FeedbackId, FlowId, NodeId};
 use shared::log::{EventData, OfFeedback};
 
 use super::builder::Builder;
+use super::projection;
 use super::transition::Refusal;
-use super::view;
 use crate::flow::Compiled;
 
 /// What an agent is told before the feedback.
@@ -27,7 +27,7 @@ impl Builder<'_> {
         involvement: Involvement,
         new: NewFeedback,
     ) -> Result<(), Refusal> {
-        Refusal::unless(access(by, Act::GiveFeedback(&view::summary(&self.state), involvement)))?;
+        Refusal::unless(access(by, Act::GiveFeedback(&projection::summary(&self.state), involvement)))?;
         let flow = flow_of(self.flow, &new.agent).cloned();
         let mistakes = mistakes(&new, flow.is_some());
         let Some(flow) = flow.filter(|_| mistakes.is_empty()) else { return Err(Refusal::Invalid(mistakes)) };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::access::{Involvement, Principal};
 use shared::decision::{DecisionRequest, ProgramAnswer, Via};
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::feedback::NewFeedback;
 use shared::id::{ReviewId, TaskId, Username};
 use shared::log::ReviewViewed;
@@ -13,7 +13,7 @@ use shared::reassignment::Assignee;
 use shared::time::Span;
 
 use super::guardrail_reply::GuardrailReply;
-use super::spent::ModelUsage;
+use super::usage::ModelUsage;
 use crate::limits::{Exceeded, Size};
 
 /// What happened to a run. The principals in it carry the rights of the transaction in which it is applied.
@@ -115,7 +115,7 @@ pub enum Input {
         /// The attempt that the worker held.
         attempt: u32,
         /// The error with which the run fails.
-        error: RunError,
+        error: FlowError,
     },
     /// The time of a timer has come (a deadline or a sleep).
     Due {
@@ -211,7 +211,8 @@ pub enum Input {
         feedback: NewFeedback,
     },
     /// Somebody opened a review; for the audit only.
-    View {
+    #[serde(rename = "view")]
+    Viewed {
         /// The review that they opened, whether pending or not.
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
@@ -236,7 +237,7 @@ macro_rules! person_of {
             | Self::Reassign { by, .. }
             | Self::Comment { by, .. }
             | Self::Withdraw { by, .. }
-            | Self::View { by, .. } => Some(by),
+            | Self::Viewed { by, .. } => Some(by),
             _ => None,
         }
     };
@@ -264,7 +265,7 @@ impl Input {
             | Self::Comment { review, .. }
             | Self::Withdraw { review, .. }
             | Self::CallBack { review, .. }
-            | Self::View { review, .. } => Some(*review),
+            | Self::Viewed { review, .. } => Some(*review),
             _ => None,
         }
     }

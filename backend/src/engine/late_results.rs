@@ -8,7 +8,7 @@
 use shared::error::FlowCode;
 use shared::id::TaskId;
 
-use super::ask::judge_of;
+use super::ask::content::judge_of;
 use super::builder::{Builder, failure};
 use super::conversation::Conversation;
 use super::input::Input;

@@ -22,7 +22,7 @@ use crate::limits;
 
 /// The start of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Launch {
+pub struct RunStart {
     /// The new run's id.
     pub run: RunId,
     /// The flow to run; that of a run that carries a question is not stored, and its name begins with `question-`.
@@ -53,7 +53,7 @@ pub struct Launch {
 }
 
 /// Creates a run. Members that the input leaves out get the `default` of its schema; its properties become state keys.
-pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Builder<'_>, Refusal> {
+pub(super) fn start(flow: &Compiled, launch: RunStart, moment: Moment) -> Result<Builder<'_>, Refusal> {
     for (place, members) in [("/input", &launch.input), ("/context/metadata", &launch.context.metadata)] {
         limits::check_map(members)
             .map_err(|exceeded| Refusal::Invalid(vec![Mistake::new(place, "invalid", exceeded.to_string())]))?;

@@ -1,46 +1,59 @@
 //! The engine, which computes what a run does next: `(flow, snapshot, input, moment) -> transition or refusal`. It is
 //! pure: it never awaits, reads no clock and touches no database; the same inputs give the same transition, so a logged
 //! run can be replayed and checked.
+//!
+//! The modules are declared from the bottom up: each group uses only itself and the groups before it.
 
-mod accounts;
-mod advance;
-mod answer;
-mod ask;
+// The state of a run, what comes in and goes out, and what a node sees.
 mod ask_builtin;
-mod builder;
 mod call_limits;
-mod cancel;
 mod carrier;
 mod conversation;
 mod digest;
-mod edges;
-mod emit;
-mod ending;
-mod feedback;
 mod guardrail_reply;
 mod input;
-mod invoke;
 mod item;
-mod late_results;
-mod launch;
-pub(crate) mod model_call;
 mod next;
-mod nodes;
 mod phase;
-mod prompt;
+mod projection;
 mod question;
-mod request;
-mod retry;
-mod roster;
 mod ruling;
 mod scope;
-mod spent;
 mod state;
-mod steps;
 mod team;
 mod transition;
 mod upgrade;
-mod view;
+mod usage;
+mod usage_by_agent;
+
+// The transition under construction, how it begins, and what every kind of node does to it.
+mod answer;
+mod builder;
+mod edges;
+mod emit;
+mod feedback;
+mod invoke;
+mod launch;
+pub(crate) mod model_call;
+mod prompt;
+mod request;
+mod retry;
+mod roster;
+mod steps;
+
+// Who is asked, and what they answer; results that nothing waits for any more.
+mod ask;
+mod late_results;
+
+// The end of branches and of the run, which withdraws what is still asked.
+mod cancel;
+mod ending;
+
+// The kinds of nodes, and what an agent does in its step.
+mod nodes;
+
+// What follows from what, and what the tasks of a run have to do.
+mod advance;
 mod work;
 
 #[cfg(test)]
@@ -53,15 +66,15 @@ pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use digest::of_inquiry as digest_of_inquiry;
 pub use guardrail_reply::GuardrailReply;
 pub use input::{HandlerAnswer, Input, ModelAnswer, ModelToolCall, TaskFailure};
-pub use launch::Launch;
+pub use launch::RunStart;
 pub use phase::{Branch, Phase};
+pub use projection::{given_out, report, shown_run, summary};
 pub use question::{Approval, Asked, Question, Subject, Timer};
 #[cfg(test)]
 pub use request::request_of;
-pub use spent::ModelUsage;
 pub use state::{Frame, RunOutcome, RunState, Unanswered};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
-pub use view::{given_out, report, run as view, summary};
+pub use usage::ModelUsage;
 pub use work::{HandlerRequest, ModelRequest, ToolRequest, ToolSpec, Work, of as work};
 
 use std::time::Duration;
@@ -77,7 +90,7 @@ use crate::clock::Moment;
 use crate::flow::{Compiled, work_limit};
 
 /// Starts a run, and advances it until it has to wait. If it takes too much work until then, the run fails.
-pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Moment) -> Result<Transition, Refusal> {
+pub fn launch(flow: &Compiled, launch: RunStart, grants: Vec<Granted>, moment: Moment) -> Result<Transition, Refusal> {
     work_limit::within(work_limit::MAX_AT_ONCE, || {
         let mut builder = launch::start(flow, launch, moment)?;
         builder.grants = grants;
@@ -96,7 +109,7 @@ pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) 
 }
 
 fn respond(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
-    if let Input::View { review, by, seen } = input {
+    if let Input::Viewed { review, by, seen } = input {
         let mut builder = Builder::resume(flow, snapshot, moment);
         builder.viewed(review, &by, seen)?;
         return Ok(builder.into_transition(None));
@@ -211,7 +224,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         },
         // Voters were already checked again above.
         Input::Recount if recounted => Ok(()),
-        Input::Recount | Input::View { .. } => Err(Refusal::Unchanged),
+        Input::Recount | Input::Viewed { .. } => Err(Refusal::Unchanged),
         Input::Cancel { by, reason } => builder.cancel(&by, reason),
         Input::Claim { review, by, via } => builder.claim(review, &by, via),
         Input::Release { review, by, via } => builder.release(review, &by, via),

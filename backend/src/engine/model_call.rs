@@ -8,9 +8,9 @@ use super::builder::{Builder, failure};
 use super::call_limits::MAX_CALLS;
 use super::conversation::{Conversation, Message, Purpose, ToolCall, ToolCallState};
 use super::input::{ModelAnswer, ModelToolCall, TaskFailure};
-use super::spent::ModelUsage;
 use super::state::RunState;
 use super::transition::TaskKind;
+use super::usage::ModelUsage;
 use crate::limits;
 
 /// The maximum length of a text or value that is kept, in bytes.
@@ -38,7 +38,7 @@ impl Builder<'_> {
             self.end_task(task);
         }
         let usage = usage(&conversation.agent, model, answer.usage());
-        self.emit_answered(step, conversation.turn, conversation.told(), answer, &usage);
+        self.emit_answered(step, conversation.turn, conversation.new_input(), answer, &usage);
         let usage = with_words(usage, step, conversation, answer);
         count(&mut self.state, conversation, usage);
     }
@@ -88,7 +88,7 @@ impl Conversation {
 
     /// Returns what the model was told since its last answer in this conversation, apart from results of tools. After a
     /// correction, a conversation begins with the prompt, the answer from before and the correction.
-    fn told(&self) -> Option<String> {
+    fn new_input(&self) -> Option<String> {
         let is_answer = |message: &Message| matches!(message, Message::Assistant { .. });
         let last = self.messages.iter().rposition(is_answer).filter(|_| self.turn > 1);
         let since = last.map_or(0, |last| last + 1);

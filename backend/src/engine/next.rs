@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::Target;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::{NodeId, Username};
 use shared::run::Step;
 
 use super::question::Subject;
 use super::ruling::{CallRulings, Findings, Ruling};
-use super::spent::Spent;
+use super::usage::Spent;
 
 /// A branch on its way to a node.
 #[derive(Debug, Clone)]
@@ -71,12 +71,12 @@ pub(super) enum StepEnd {
     /// It failed, and its failure policy applies.
     Failed {
         /// The error of the last attempt.
-        error: RunError,
+        error: FlowError,
     },
     /// It failed, and its flow with it, whatever its failure policy says.
     Stopped {
         /// The error with which the flow fails.
-        error: RunError,
+        error: FlowError,
     },
 }
 
@@ -117,9 +117,9 @@ pub(super) enum QuestionAnswer {
         findings: Findings,
     },
     /// The question could not be asked, or was withdrawn without a reply: the step fails.
-    Failed(RunError),
+    Failed(FlowError),
     /// Nobody answered in time, and that is an error of the flow.
-    TimedOut(RunError),
+    TimedOut(FlowError),
 }
 
 impl QuestionAnswer {
@@ -166,9 +166,9 @@ pub(super) enum TurnEnd {
         value: Option<Value>,
     },
     /// People or guardrails did not let it begin.
-    Refused(RunError),
+    Refused(FlowError),
     /// It failed, and so does the team's step.
-    Failed(RunError),
+    Failed(FlowError),
 }
 
 /// The reply to a question that a call asked.

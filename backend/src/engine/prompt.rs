@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::JsonMap;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::run::Step;
 
 use super::builder::{Builder, unevaluated};
@@ -12,7 +12,7 @@ use crate::flow::is_plain;
 
 impl Builder<'_> {
     /// Renders a text of a step. `seen` is what it sees besides the names that every template of the node sees.
-    pub(super) fn render(&self, step: &Step, template: &str, seen: Visit<'_>) -> Result<String, RunError> {
+    pub(super) fn render(&self, step: &Step, template: &str, seen: Visit<'_>) -> Result<String, FlowError> {
         // Many texts are plain: what the node sees, which may be large, is not copied for them.
         if is_plain(template) {
             return Ok(template.to_owned());
@@ -27,7 +27,7 @@ impl Builder<'_> {
         step: &Step,
         templates: &JsonMap,
         correction: Option<&str>,
-    ) -> Result<Value, RunError> {
+    ) -> Result<Value, FlowError> {
         let visit = Visit { number: step.visit, correction, ..Visit::default() };
         let scope = scope::of(self.flow, &self.state, &step.node, visit);
         let rendered = self.flow.of(&step.node).render_value(&Value::Object(templates.clone()), &scope);
@@ -35,7 +35,7 @@ impl Builder<'_> {
     }
 
     /// Returns the rendered prompt for an agent, or else what the step is about.
-    pub(super) fn prompt(&self, step: &Step, template: Option<&str>) -> Result<String, RunError> {
+    pub(super) fn prompt(&self, step: &Step, template: Option<&str>) -> Result<String, FlowError> {
         template.map_or_else(|| Ok(self.material(step)), |template| self.render(step, template, Visit::default()))
     }
 

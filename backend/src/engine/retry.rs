@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shared::definition::{Backoff, Failure};
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::{NodeId, TaskId};
 use shared::run::{Step, StepStatus};
 use shared::time::{Span, Timestamp};
@@ -54,7 +54,7 @@ impl Builder<'_> {
         kind: TaskKind,
         repeatable: bool,
         due_at: Timestamp,
-        error: &RunError,
+        error: &FlowError,
     ) {
         step.tries += 1;
         step.status = StepStatus::Retrying;

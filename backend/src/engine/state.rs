@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::author::Author;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, TokenId, Username};
 use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
@@ -292,7 +292,7 @@ pub enum RunOutcome {
         /// The time of the end.
         at: Timestamp,
         /// The error that no failure policy handled.
-        error: RunError,
+        error: FlowError,
     },
     /// Somebody cancelled it.
     Cancelled {

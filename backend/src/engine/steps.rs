@@ -1,7 +1,7 @@
 //! The beginning and the end of visits of nodes, with their log entries.
 
 use shared::JsonMap;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::id::{NodeId, StepId};
 use shared::log::{EventData, OfStep, StepCompleted};
 use shared::run::{Step, StepStatus};
@@ -40,7 +40,7 @@ impl Builder<'_> {
     }
 
     /// Records that a visit has failed; [`Self::fail_step`] reports it with its consequences.
-    pub(super) fn record_failure(&mut self, step: &mut Step, error: RunError) {
+    pub(super) fn record_failure(&mut self, step: &mut Step, error: FlowError) {
         step.error = Some(error);
         self.end_step(step, StepStatus::Failed);
         self.emit(None, None, EventData::StepFailed(OfStep { step: step.clone() }));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use shared::definition::{Team, TeamStrategy};
 
 use super::conversation::Specialist;
-use super::spent::Spent;
+use super::usage::Spent;
 
 /// The progress of a team in one visit of its node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

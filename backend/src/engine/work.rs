@@ -14,7 +14,9 @@ use shared::review::Review;
 use shared::run::Step;
 use shared::time::Timestamp;
 
-use super::ask::{JUDGE_ANSWER, composed, judge_of, program_of};
+use super::ask::content::judge_of;
+use super::ask::handlers::judge;
+use super::ask::handlers::program::{composed, program_of};
 use super::conversation::{Conversation, Message, Purpose, ToolCall};
 use super::digest;
 use super::input::TaskFailure;
@@ -189,7 +191,7 @@ fn judged(flow: &Compiled, state: &RunState, question: &Question, conversation: 
         return Some(refuse(FlowCode::ModelFailed, "the flow has no such judge".to_owned()));
     };
     let request = ModelRequest {
-        output_schema: Some(JUDGE_ANSWER.clone()),
+        output_schema: Some(judge::ANSWER.clone()),
         ..turn(state, step, conversation, judge.model.clone())
     };
     Some(Work::Model(Box::new(request)))

@@ -16,9 +16,9 @@ use crate::store::{
 /// The minimum interval between passes while there are commits.
 const EVERY: Duration = Duration::from_secs(5);
 /// The wait before the next look, while another server erases.
-const ELSEWHERE: Duration = Duration::from_secs(5);
+const OTHER_SERVER_PAUSE: Duration = Duration::from_secs(5);
 /// The rest after a failure, or if data of the person are still in use.
-const AGAIN: Duration = Duration::from_mins(10);
+const RETRY_INTERVAL: Duration = Duration::from_mins(10);
 /// The maximum number of entries that one entry `entries.erased` records.
 const ENTRIES: usize = 256;
 
@@ -71,7 +71,7 @@ impl CommitFollower for Eraser {
     /// Without commits, nobody is erased.
     const POLL: Duration = Duration::MAX;
     const GATHER: Duration = EVERY;
-    const AFTER_FAILURE: Duration = AGAIN;
+    const AFTER_FAILURE: Duration = RETRY_INTERVAL;
 
     async fn advance(&mut self) -> Result<Resume, EraseError> {
         let reached = self.pass(u64::MAX).await;
@@ -79,12 +79,12 @@ impl CommitFollower for Eraser {
             metrics::counter!("countersign_erasure_failures_total").increment(1);
         }
         // A sealer that is behind may stay so for some time.
-        self.soon = if matches!(reached, Ok(Reached::Soon)) { (self.soon * 2).min(AGAIN) } else { EVERY };
+        self.soon = if matches!(reached, Ok(Reached::Soon)) { (self.soon * 2).min(RETRY_INTERVAL) } else { EVERY };
         Ok(match reached? {
             Reached::End => Resume::OnCommit,
             Reached::Soon | Reached::Stopped => Resume::After(self.soon),
-            Reached::Later => Resume::After(AGAIN),
-            Reached::Elsewhere => Resume::After(ELSEWHERE),
+            Reached::Later => Resume::After(RETRY_INTERVAL),
+            Reached::Elsewhere => Resume::After(OTHER_SERVER_PAUSE),
         })
     }
 }

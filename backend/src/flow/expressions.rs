@@ -19,7 +19,7 @@ pub enum ExpressionKind {
 
 /// Returns every template and condition of a flow, with its JSON pointer.
 pub fn expressions_of(flow: &Flow) -> Vec<(String, ExpressionKind, &str)> {
-    let mut found = Found::default();
+    let mut found = FoundExpressions::default();
     for (name, agent) in &flow.agents {
         found.template(pointer(["agents", name, "instructions"]), agent.instructions.as_deref());
     }
@@ -110,9 +110,9 @@ pub fn schemas_of(flow: &Flow) -> Vec<(String, &Value)> {
 
 /// The templates and conditions that were found so far, each with its JSON pointer.
 #[derive(Default)]
-struct Found<'a>(Vec<(String, ExpressionKind, &'a str)>);
+struct FoundExpressions<'a>(Vec<(String, ExpressionKind, &'a str)>);
 
-impl<'a> Found<'a> {
+impl<'a> FoundExpressions<'a> {
     fn template(&mut self, place: String, text: Option<&'a str>) {
         self.0.extend(text.map(|text| (place, ExpressionKind::Template, text)));
     }

@@ -11,7 +11,7 @@ use super::structure::fit;
 
 /// The result of reading a flow.
 #[derive(Debug)]
-pub struct Reading {
+pub struct ReadFlow {
     /// The flow without its invalid parts. `None` if it could not be read at all.
     pub flow: Option<Flow>,
     /// The mistakes in the parts that were removed.
@@ -20,11 +20,11 @@ pub struct Reading {
 
 /// Reads the flow model from a file's value. Invalid parts are removed and reported, so that the rest can be checked
 /// too.
-pub fn read_flow(source: &SourceText) -> Reading {
+pub fn read_flow(source: &SourceText) -> ReadFlow {
     let mut value = source.value.clone();
     let mut mistakes = Vec::new();
     if !fit(source, &mut value, &mut mistakes) && !value.is_object() {
-        return Reading { flow: None, mistakes };
+        return ReadFlow { flow: None, mistakes };
     }
     if let Some(map) = value.as_object_mut() {
         // These two may be missing or invalid, which is reported above. The rest is checked all the same.
@@ -52,7 +52,7 @@ pub fn read_flow(source: &SourceText) -> Reading {
             }
         }
     };
-    Reading { flow, mistakes }
+    ReadFlow { flow, mistakes }
 }
 
 /// Whether a mistake only results from the removal of a part below it that was reported already.

@@ -22,7 +22,7 @@ pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Arc<Identity>) -> 
     // A reservation ends once, so it must not be made again if the caller is looked up again.
     let costs = parts.extensions.get::<Arc<Costs>>().filter(|costs| costs.payer.get().is_none());
     let Some(costs) = costs else { return Ok(()) };
-    state.edge.budgets.admit(&caller.principal, costs.announced, state.clock.uptime())?;
+    state.options.budgets.admit(&caller.principal, costs.announced, state.clock.uptime())?;
     let _ = costs.payer.set(Arc::clone(caller));
     Ok(())
 }
@@ -79,7 +79,7 @@ impl Drop for Bill {
         let Some(payer) = costs.payer.get() else { return };
         // What was read before the client hung up may be written nevertheless.
         let bytes = bytes.unwrap_or_else(|| costs.read());
-        state.edge.budgets.settle(&payer.principal, costs.announced, bytes, state.clock.uptime());
+        state.options.budgets.settle(&payer.principal, costs.announced, bytes, state.clock.uptime());
     }
 }
 

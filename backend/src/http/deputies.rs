@@ -23,7 +23,7 @@ use crate::clock::Moment;
 use crate::store::{self, Committed};
 
 /// The longest duration of a deputyship.
-const LONGEST: Duration = Duration::from_hours(24 * 366);
+const MAX_DURATION: Duration = Duration::from_hours(24 * 366);
 
 pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/deputies", "List your deputies, and the people you stand in for (for admins: all)", list);
@@ -49,7 +49,7 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewDeputy
     let from = value.from.unwrap_or(moment.now);
     refuse([
         ("/until", value.until <= from.max(moment.now), "must be after `from`, and not in the past"),
-        ("/until", value.until > from.after(LONGEST), "must be at most a year after `from`"),
+        ("/until", value.until > from.after(MAX_DURATION), "must be at most a year after `from`"),
     ])?;
     let span = Deputyship {
         id: DeputyId(moment.ids().uuid()),

@@ -69,7 +69,7 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Status>> {
 /// request counts as local.
 async fn metrics(State(state): State<AppState>, client: ClientAddress, headers: HeaderMap) -> Result<Response> {
     let proxied = headers.contains_key(header::FORWARDED) || headers.contains_key("x-forwarded-for");
-    let local = client.is_loopback() && !proxied && state.edge.public_origins.is_empty();
+    let local = client.is_loopback() && !proxied && state.options.public_origins.is_empty();
     if !local && !has_token(&state, &headers) && !is_admin(&state, &headers).await {
         let detail = "log in as an admin, or send `Authorization: Bearer` with the value of COUNTERSIGN_METRICS_TOKEN";
         return Err(Problem::new(Code::Unauthenticated).detail(detail).into());
@@ -91,5 +91,5 @@ async fn is_admin(state: &AppState, headers: &HeaderMap) -> bool {
 
 /// Whether the request carries the metrics token. Compares digests, so that the timing reveals nothing about the token.
 fn has_token(state: &AppState, headers: &HeaderMap) -> bool {
-    bearer(headers).is_some_and(|token| state.edge.metrics_token == Some(digest(token)))
+    bearer(headers).is_some_and(|token| state.options.metrics_token == Some(digest(token)))
 }

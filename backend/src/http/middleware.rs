@@ -13,10 +13,10 @@ use tracing::Instrument as _;
 
 use super::budget::Bill;
 use super::problem::Refused;
-use super::reads::Reading;
+use super::reads::ReadTurn;
 use super::reviews::REVIEW;
 use super::runs::RUN;
-use super::{AppState, Edge, cookies, headers, host, mcp, origin, wait};
+use super::{AppState, HttpOptions, cookies, headers, host, mcp, origin, wait};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 
@@ -26,7 +26,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// Adds the client's address to the request, checks, times and counts it, and adds an id and security headers to the
 /// response.
 pub(super) async fn observe(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
-    let client = ClientAddress::of_request(&request, &state.edge.trusted_proxies);
+    let client = ClientAddress::of_request(&request, &state.options.trusted_proxies);
     request.extensions_mut().insert(client);
     let bill = Bill::of(&mut request, &state);
     let id = hex::encode(&state.clock.random()[..8]);
@@ -36,10 +36,10 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
     let waits = waits(&request, route);
-    let limit = if waits { TIME_LIMIT + wait::LONGEST } else { TIME_LIMIT };
-    let reading = Reading::of(&mut request, waits);
+    let limit = if waits { TIME_LIMIT + wait::MAX_WAIT } else { TIME_LIMIT };
+    let read_turn = ReadTurn::of(&mut request, waits);
     let api = route == mcp::PATH || request.uri().path().starts_with("/api/");
-    let Edge { public_origins, hosts, .. } = &state.edge;
+    let HttpOptions { public_origins, hosts, .. } = &state.options;
     if origin::came_over_https(request.headers(), public_origins) {
         cookies::remove_unbound(request.headers_mut());
     }
@@ -51,14 +51,14 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     if let Some(bill) = bill {
         bill.settle(&response);
     }
-    if let Some(reading) = reading {
-        response = reading.end_with(response);
+    if let Some(read_turn) = read_turn {
+        response = read_turn.end_with(response);
     }
     let took = state.clock.now().since(begun);
     let status = response.status().as_u16();
     span.in_scope(|| tracing::debug!(status, took_ms = took.as_millis(), "answered"));
     state.request_metrics.record(method, route, status, took);
-    headers::secure(response.headers_mut(), api, state.edge.is_https());
+    headers::secure(response.headers_mut(), api, state.options.is_https());
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert("x-request-id", id);
     }

@@ -38,12 +38,12 @@ mod reads;
 mod request_metrics;
 mod reviews;
 mod runs;
+mod saved_views;
 mod session;
 mod slack;
 mod statistics;
 mod tokens;
 mod users;
-mod views;
 mod wait;
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ use api::Api;
 use problem::Refused;
 use reads::ReadsAtOnce;
 use request_metrics::RequestMetrics;
-use reviews::{ChecksAtOnce, RecordedViews};
+use reviews::{ChecksAtOnce, ViewedReviews};
 use wait::Waits;
 
 /// The shared state of all handlers. Cheap to clone: it is cloned for every layer and every request.
@@ -97,12 +97,12 @@ pub struct AppParts {
     /// The metrics that `/metrics` shows; `None`: it shows none.
     pub metrics: Option<PrometheusHandle>,
     /// How clients reach the server, and their limits.
-    pub edge: Edge,
+    pub options: HttpOptions,
     /// The trusted seals of the audit log.
     pub seals: Seals,
     /// The connections to people and programs outside the console.
     pub outside: Outside,
-    views: RecordedViews,
+    viewed_reviews: ViewedReviews,
     waits: Waits,
     checks: ChecksAtOnce,
     reads: ReadsAtOnce,
@@ -136,7 +136,7 @@ impl Outside {
 
 /// How clients reach the server, and their limits.
 #[derive(Clone, Default)]
-pub struct Edge {
+pub struct HttpOptions {
     /// The public addresses of the console, such as `https://countersign.example`, besides the `Host` of a request.
     pub public_origins: Arc<[String]>,
     /// The proxies whose client addresses are trusted.
@@ -151,7 +151,7 @@ pub struct Edge {
     pub stopping: CancellationToken,
 }
 
-impl Edge {
+impl HttpOptions {
     fn is_https(&self) -> bool {
         self.public_origins.iter().any(|origin| origin.starts_with("https://"))
     }
@@ -164,7 +164,7 @@ impl AppState {
         clock: SharedClock,
         authenticator: Authenticator,
         metrics: Option<PrometheusHandle>,
-        edge: Edge,
+        options: HttpOptions,
         seals: Seals,
         outside: Outside,
     ) -> Self {
@@ -173,10 +173,10 @@ impl AppState {
             clock,
             authenticator,
             metrics,
-            edge,
+            options,
             seals,
             outside,
-            views: RecordedViews::default(),
+            viewed_reviews: ViewedReviews::default(),
             waits: Waits::default(),
             checks: ChecksAtOnce::default(),
             reads: ReadsAtOnce::default(),
@@ -217,7 +217,7 @@ fn api() -> Api {
     session::mount(&mut api);
     oidc::mount(&mut api);
     me::mount(&mut api);
-    views::mount(&mut api);
+    saved_views::mount(&mut api);
     account::mount(&mut api);
     users::mount(&mut api);
     tokens::mount(&mut api);

@@ -19,7 +19,7 @@ use crate::waiting_lines::{Turn, WaitingLines};
 /// The most reads of a holder that are answered at once: half of the connections that the database has for reads.
 const AT_ONCE: usize = 4;
 /// The most reads of a holder that are answered or wait.
-const PLACES: usize = 256;
+const CAPACITY: usize = 256;
 
 /// The reads that are answered or wait.
 #[derive(Debug, Default)]
@@ -27,34 +27,34 @@ pub(super) struct ReadsAtOnce(WaitingLines<LimitHolder>);
 
 /// The turn of a request, as an extension of it. Empty until its caller is known.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reading(Arc<OnceLock<Turn<LimitHolder>>>);
+pub(super) struct ReadTurn(Arc<OnceLock<Turn<LimitHolder>>>);
 
 impl ReadsAtOnce {
     /// Waits for the turn of a read of this holder; `429` if too many of theirs wait already. Does nothing for requests
     /// that are not counted.
     pub async fn admit(&self, parts: &Parts, holder: LimitHolder) -> Result<(), Problem> {
-        let reading = parts.extensions.get::<Reading>().filter(|reading| reading.0.get().is_none());
-        let Some(Reading(turn)) = reading else { return Ok(()) };
+        let read_turn = parts.extensions.get::<ReadTurn>().filter(|read_turn| read_turn.0.get().is_none());
+        let Some(ReadTurn(turn)) = read_turn else { return Ok(()) };
         let _ = turn.set(self.turn(holder).await?);
         Ok(())
     }
 
     async fn turn(&self, holder: LimitHolder) -> Result<Turn<LimitHolder>, Problem> {
-        let turn = self.0.turn(holder, PLACES, AT_ONCE).await;
-        turn.ok_or_else(|| too_many(format!("{PLACES} of your requests are being answered already")))
+        let turn = self.0.turn(holder, CAPACITY, AT_ONCE).await;
+        turn.ok_or_else(|| too_many(format!("{CAPACITY} of your requests are being answered already")))
     }
 }
 
-impl Reading {
+impl ReadTurn {
     /// Has a request counted if it reads. One that waits for a review or a run has a limit of its own, and would keep others of
     /// its holder waiting.
     pub fn of(request: &mut Request, waits: bool) -> Option<Self> {
         if waits || !matches!(*request.method(), Method::GET | Method::HEAD) {
             return None;
         }
-        let reading = Self::default();
-        request.extensions_mut().insert(reading.clone());
-        Some(reading)
+        let read_turn = Self::default();
+        request.extensions_mut().insert(read_turn.clone());
+        Some(read_turn)
     }
 
     /// Ends the turn with the response: at once if its size is known, and otherwise, as with exports, at its end.
@@ -84,7 +84,7 @@ mod tests {
     #[tokio::test]
     async fn reads_of_one_holder_wait_for_each_other_up_to_a_limit() {
         let reads = ReadsAtOnce::default();
-        let mut turns: Vec<_> = (0..PLACES).map(|_| Box::pin(reads.turn(person("eve")))).collect();
+        let mut turns: Vec<_> = (0..CAPACITY).map(|_| Box::pin(reads.turn(person("eve")))).collect();
         let mut answered = Vec::new();
         for turn in turns.drain(..AT_ONCE) {
             answered.push(turn.await.unwrap());
@@ -106,9 +106,9 @@ mod tests {
     async fn a_turn_lasts_until_the_response_is_sent() {
         let reads = ReadsAtOnce::default();
         let read = async || {
-            let reading = Reading::of(&mut Request::get("/").body(Body::empty()).unwrap(), false).unwrap();
-            reading.0.set(reads.turn(person("eve")).await.unwrap()).unwrap();
-            reading
+            let read_turn = ReadTurn::of(&mut Request::get("/").body(Body::empty()).unwrap(), false).unwrap();
+            read_turn.0.set(reads.turn(person("eve")).await.unwrap()).unwrap();
+            read_turn
         };
         let known = read().await.end_with(Response::new(Body::from("{}")));
         assert_eq!(reads.0.count(), 0);

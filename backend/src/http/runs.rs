@@ -93,7 +93,7 @@ async fn get(
     }
     let FoundRun::Read(run) = run else { return Ok(Json(unreadable(summary))) };
     let compiled = caller.state.store.flow_of(&run).await?.ok();
-    Ok(Json(engine::view(compiled.as_deref(), &run)))
+    Ok(Json(engine::shown_run(compiled.as_deref(), &run)))
 }
 
 async fn report(caller: Caller, Id(id): Id<RunId>) -> Result<Json<Report>> {

@@ -55,7 +55,7 @@ async fn post(
     // A login writes a session and a log entry. It is never refused because of what the person has written before, since
     // a session is what ends other sessions and tokens; logins have limits of their own.
     let roles = user.roles.iter().cloned().collect();
-    state.edge.budgets.count(&Principal::new(user.username.clone(), roles), state.clock.uptime());
+    state.options.budgets.count(&Principal::new(user.username.clone(), roles), state.clock.uptime());
     // The session has begun, and a link is used up: whatever fails now must not keep the cookies back.
     let user = as_me(&state, &session).await.unwrap_or_else(|error| {
         tracing::warn!(error = %error.0, "after a login, the person could not be read");
@@ -108,5 +108,5 @@ pub(super) fn attempt(headers: &HeaderMap, client: ClientAddress) -> Attempt {
 /// server cannot know it in another way, and on the loopback address logins must work without https.
 fn is_https(state: &AppState, headers: &HeaderMap) -> bool {
     headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"))
-        || came_over_https(headers, &state.edge.public_origins)
+        || came_over_https(headers, &state.options.public_origins)
 }

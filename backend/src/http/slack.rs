@@ -215,7 +215,7 @@ async fn decide(
     };
     let mut principal = person.principal(None);
     principal.stands_for = state.store.standing(&person).await?.stands_for;
-    let (budgets, uptime) = (&state.edge.budgets, state.clock.uptime());
+    let (budgets, uptime) = (&state.options.budgets, state.clock.uptime());
     if let Err(problem) = budgets.admit(&principal, 0, uptime) {
         return Ok(refused(notifications, review, &problem));
     }

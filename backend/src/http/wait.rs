@@ -20,7 +20,7 @@ use crate::rate_limit::{LimitHolder, give_back};
 use crate::store::{self, Store};
 
 /// The longest wait of one request.
-pub(super) const LONGEST: Duration = Duration::from_mins(1);
+pub(super) const MAX_WAIT: Duration = Duration::from_mins(1);
 /// The most waiting requests of one holder.
 const EACH: usize = 20;
 /// The pause between two checks, during which commits accumulate.
@@ -71,7 +71,7 @@ impl Wait {
     /// Read what is awaited after this call, so that its end is not missed.
     pub fn begin(caller: &Caller, awaited: WaitTarget, requested: Option<Span>) -> Result<Option<Self>, Problem> {
         let Some(Span(at_most)) = requested else { return Ok(None) };
-        if at_most > LONGEST {
+        if at_most > MAX_WAIT {
             return Err(Problem::invalid("/wait", "at most 60s; to wait longer, ask again"));
         }
         let holder = LimitHolder::of(caller.principal());
@@ -84,7 +84,7 @@ impl Wait {
             // An error means that the sender was dropped, which ends the wait, too.
             _ = self.over.changed() => {}
             () = tokio::time::sleep(self.at_most) => {}
-            () = caller.state.edge.stopping.cancelled() => {}
+            () = caller.state.options.stopping.cancelled() => {}
         }
         let identity = caller.state.authenticator.authenticate(headers).await?;
         identity.may_go_on()?;

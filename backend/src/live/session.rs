@@ -44,7 +44,8 @@ const MAX_SHOWN: usize = 1024;
 /// The close code when nobody is logged in any more (4000 to 4999 are for applications; modelled on HTTP's 401).
 const CLOSE_UNAUTHENTICATED: u16 = 4401;
 
-type Step = Result<(), CloseReason>;
+/// The result of one thing that a session does; an error ends it.
+type SessionResult = Result<(), CloseReason>;
 
 pub(super) struct SocketSession<S> {
     socket: S,
@@ -105,7 +106,7 @@ where
         }
     }
 
-    async fn serve(&mut self) -> Step {
+    async fn serve(&mut self) -> SessionResult {
         let welcome = ServerMessage::Welcome {
             user: self.actor.principal.username.clone(),
             cursor: self.hub.head(),
@@ -157,7 +158,7 @@ where
 
     // --- messages from the client ---
 
-    async fn receive(&mut self, message: Message) -> Step {
+    async fn receive(&mut self, message: Message) -> SessionResult {
         self.heard = Instant::now();
         match message {
             Message::Pong(_) => return Ok(()),
@@ -204,13 +205,13 @@ where
     }
 
     /// Replies to a write, and charges the size of message and reply, since the log stores about as much.
-    async fn answer(&mut self, sent: usize, reply: &ServerMessage) -> Step {
+    async fn answer(&mut self, sent: usize, reply: &ServerMessage) -> SessionResult {
         let text = text(reply);
         self.auth.charge(&self.actor, sent + text.len());
         self.send([Message::Text(text)]).await
     }
 
-    async fn subscribe(&mut self, after: Option<Cursor>, topics: Option<Vec<Topic>>) -> Step {
+    async fn subscribe(&mut self, after: Option<Cursor>, topics: Option<Vec<Topic>>) -> SessionResult {
         self.topics = Topics::new(topics).map_err(|reason| CloseReason::Close(close_code::INVALID, reason))?;
         self.chunks = FollowedStreams::of(&self.hub, &self.topics.followed);
         // Before the position in the log, so that later changes of rights are entries after it.
@@ -228,7 +229,7 @@ where
         }
     }
 
-    async fn snapshot(&mut self) -> Step {
+    async fn snapshot(&mut self) -> SessionResult {
         let LiveSnapshot { text, shown, tally } =
             LiveSnapshot::read(&self.hub, &self.actor.principal, self.topics.reviews).await?;
         self.stale = false;
@@ -242,7 +243,7 @@ where
     }
 
     /// Sends the numbers of pending reviews if they have changed.
-    async fn count(&mut self, tally: &Tally) -> Step {
+    async fn count(&mut self, tally: &Tally) -> SessionResult {
         let numbers @ (pending, mine, handed_over) = tally.numbers(&self.actor.principal);
         if self.numbers.replace(numbers) == Some(numbers) {
             return Ok(());
@@ -252,7 +253,7 @@ where
 
     // --- messages to the client ---
 
-    async fn advance(&mut self, next: Replayed) -> Step {
+    async fn advance(&mut self, next: Replayed) -> SessionResult {
         match next {
             Replayed::Lagged => self.resync(false).await,
             Replayed::Unknown => Box::pin(self.snapshot()).await,
@@ -317,7 +318,7 @@ where
     }
 
     /// Tells the client to subscribe again. `rights`: because its rights have changed.
-    async fn resync(&mut self, rights: bool) -> Step {
+    async fn resync(&mut self, rights: bool) -> SessionResult {
         if rights && self.topics.inbox {
             self.say(&ServerMessage::Rights).await?;
         }
@@ -329,7 +330,7 @@ where
 
     /// Sends the pieces that arrived before the entries that are about to be sent, so that the end of an answer
     /// precedes the entry with the whole answer.
-    async fn catch_up_streams(&mut self) -> Step {
+    async fn catch_up_streams(&mut self) -> SessionResult {
         for _ in 0..CHUNKS {
             let Some(chunk) = self.chunks.as_mut().and_then(FollowedStreams::ready) else { break };
             Box::pin(self.stream(chunk)).await?;
@@ -337,7 +338,7 @@ where
         Ok(())
     }
 
-    async fn stream(&mut self, chunk: Chunk) -> Step {
+    async fn stream(&mut self, chunk: Chunk) -> SessionResult {
         if !self.topics.follows(chunk.run) {
             return Ok(());
         }
@@ -367,11 +368,11 @@ where
         }
     }
 
-    async fn say(&mut self, message: &ServerMessage) -> Step {
+    async fn say(&mut self, message: &ServerMessage) -> SessionResult {
         self.send([Message::Text(text(message))]).await
     }
 
-    async fn send(&mut self, messages: impl IntoIterator<Item = Message>) -> Step {
+    async fn send(&mut self, messages: impl IntoIterator<Item = Message>) -> SessionResult {
         let write = async {
             for message in messages {
                 self.socket.feed(message).await?;

@@ -28,7 +28,7 @@ use crate::store::{Actor, Store};
 use crate::token_stream::Streams;
 
 /// The server's end of an in-memory socket.
-struct Line {
+struct ServerEnd {
     incoming: mpsc::UnboundedReceiver<Message>,
     outgoing: mpsc::Sender<Message>,
 }
@@ -39,20 +39,20 @@ struct Client {
     incoming: mpsc::Receiver<Message>,
 }
 
-fn line() -> (Line, Client) {
+fn line() -> (ServerEnd, Client) {
     let (to_server, from_client) = mpsc::unbounded();
     let (to_client, from_server) = mpsc::channel(0);
-    (Line { incoming: from_client, outgoing: to_client }, Client { outgoing: to_server, incoming: from_server })
+    (ServerEnd { incoming: from_client, outgoing: to_client }, Client { outgoing: to_server, incoming: from_server })
 }
 
-impl Stream for Line {
+impl Stream for ServerEnd {
     type Item = Result<Message, SendError>;
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.incoming.poll_next_unpin(context).map(|message| message.map(Ok))
     }
 }
 
-impl Sink<Message> for Line {
+impl Sink<Message> for ServerEnd {
     type Error = SendError;
     fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), SendError>> {
         self.outgoing.poll_ready_unpin(context)
@@ -108,7 +108,7 @@ async fn hub(database: &Database) -> Hub {
     Hub::run(HubOptions::new(store, clock, Streams::default())).await.expect("a hub")
 }
 
-fn session(hub: &Hub, line: Line) -> SocketSession<Line> {
+fn session(hub: &Hub, line: ServerEnd) -> SocketSession<ServerEnd> {
     let username = "ana".parse().expect("a name");
     let principal = Principal::new(username, ["reviewer".to_owned()].into());
     let actor = Actor::of(principal);

@@ -34,7 +34,7 @@ struct Cached {
     uses: u64,
     /// Their total size, in bytes.
     bytes: usize,
-    reading: HashMap<RunId, Reading>,
+    reading: HashMap<RunId, PendingReads>,
 }
 
 struct Used {
@@ -46,7 +46,7 @@ struct Used {
 
 /// The reads of a run that is not cached.
 #[derive(Default)]
-struct Reading {
+struct PendingReads {
     readers: usize,
     /// Whether an entry has changed the run meanwhile, so that what is read may be older than the tail of the log.
     is_outdated: bool,

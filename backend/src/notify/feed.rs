@@ -28,7 +28,7 @@ const UNSAVED_FOR: Duration = Duration::from_mins(1);
 /// Deliveries of one entry are stored together.
 const AT_ONCE: usize = 500;
 /// The wait before the next look, while another server makes the deliveries.
-const ELSEWHERE: Duration = Duration::from_secs(5);
+const OTHER_SERVER_PAUSE: Duration = Duration::from_secs(5);
 
 pub(super) struct Feeder {
     store: Store,
@@ -151,7 +151,7 @@ impl Feeder {
     /// Leaves the deliveries to the server that has moved the cursor.
     fn leave(&self) -> Resume {
         self.store.has_read(READER, &self.saved);
-        Resume::After(ELSEWHERE)
+        Resume::After(OTHER_SERVER_PAUSE)
     }
 
     async fn restart(&mut self) -> Result<(), store::Error> {

@@ -24,7 +24,7 @@ const NO_ENTRY: DeliveryOutcome = DeliveryOutcome::Dropped("the log no longer ha
 /// The largest number of messages of a lane in flight.
 const SLOTS: usize = 32;
 /// The time that ended deliveries are kept at least, and the interval at which older ones are removed.
-const KEPT: Duration = Duration::from_hours(30 * 24);
+const RETENTION: Duration = Duration::from_hours(30 * 24);
 const CLEANUP: Duration = Duration::from_hours(1);
 /// The interval if older ones are left over after a removal.
 const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 /// Removes old deliveries as long as the server runs, each hour.
 pub(super) async fn clean_up(store: Store) {
     loop {
-        let more = store.forget_deliveries(KEPT).await.unwrap_or_else(|error| {
+        let more = store.forget_deliveries(RETENTION).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "could not remove old deliveries; trying again later");
             false
         });

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::id::DeliveryId;
 use shared::log::{AnnouncedSubject, Entry};
 use shared::notification::Occasion;
@@ -114,7 +114,7 @@ pub(super) fn body(entry: &Entry, announced: DeliveryEvent, link: &str) -> Strin
 /// A run as programs are told of it: without its topic, which is from its input, and with the beginning of its error.
 /// They read the rest with a token, if they may.
 fn told_of(run: RunSummary) -> RunSummary {
-    let brief = |error: RunError| RunError { message: message::one_line(&error.message, MAX_ERROR), ..error };
+    let brief = |error: FlowError| FlowError { message: message::one_line(&error.message, MAX_ERROR), ..error };
     RunSummary { topic: None, error: run.error.map(brief), ..run }
 }
 

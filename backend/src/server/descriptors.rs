@@ -3,7 +3,7 @@
 /// The assumed limit of open files if the system does not tell.
 const UNKNOWN: u64 = 8192;
 /// The maximum default number of connections; more only if the settings demand it.
-const MOST: usize = 32_768;
+const MAX_CONNECTIONS: usize = 32_768;
 
 /// Raises the soft limit of open files to the hard limit. The usual soft limit is too low for thousands of connections.
 pub fn raise_limit() {
@@ -26,5 +26,5 @@ pub(super) fn room_for_connections() -> usize {
     #[cfg(not(unix))]
     let limit = None;
     let files = usize::try_from(limit.unwrap_or(UNKNOWN)).unwrap_or(usize::MAX);
-    (files.saturating_sub(64) / 8 * 7).clamp(16, MOST)
+    (files.saturating_sub(64) / 8 * 7).clamp(16, MAX_CONNECTIONS)
 }

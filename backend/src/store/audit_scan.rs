@@ -10,9 +10,9 @@ use super::db::{Conn, Row, Sql};
 use super::log::COLUMNS;
 use super::log_index::{BLOCK, Block, Sought, padded};
 
-/// The number of rows in the first batch. It doubles with each batch, up to `MOST`.
-const FIRST: i64 = 64;
-const MOST: i64 = 256;
+/// The number of rows in the first batch. It doubles with each batch, up to `MAX_BATCH`.
+const FIRST_BATCH: i64 = 64;
+const MAX_BATCH: i64 = 256;
 /// By how much the time of an entry can precede that of its row, in microseconds; no transaction takes longer.
 const SLACK_US: i64 = 60_000_000;
 
@@ -57,7 +57,16 @@ impl Scan {
         let (first, last) = conn.blocks_of_time(from, to).await?;
         let oldest = conn.first(Sql::new("SELECT MIN(seq) FROM log"), Row::int_opt).await?.flatten().unwrap_or(0);
         let in_time = (oldest.max(first * BLOCK), last.saturating_mul(BLOCK).saturating_add(BLOCK - 1));
-        Ok(Self { run, sought, first: oldest, indexed: conn.indexed_to().await?, in_time, from, to, batch: FIRST })
+        Ok(Self {
+            run,
+            sought,
+            first: oldest,
+            indexed: conn.indexed_to().await?,
+            in_time,
+            from,
+            to,
+            batch: FIRST_BATCH,
+        })
     }
 
     /// Reads the next batch of rows at or before a place.
@@ -66,7 +75,7 @@ impl Scan {
         // place.
         let top = if before.seen == 0 { before.seq - 1 } else { before.seq };
         let batch = self.batch;
-        self.batch = (batch * 2).min(MOST);
+        self.batch = (batch * 2).min(MAX_BATCH);
         if let Some(run) = self.run {
             let sql = self.rows().push(" AND run_id = ").bind(run.0).push(" AND seq <= ").bind(top);
             return newest_of(conn, sql, batch).await;

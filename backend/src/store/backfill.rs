@@ -85,7 +85,7 @@ async fn some(mut conn: Conn) -> Result<usize, Error> {
             let (row, class, outline) = queue::row_of(review)?;
             let sql = Sql::new(&queue::CLASSES.insert()).values([vec![class.into(), outline.into()]]);
             conn.execute(sql.push(" ON CONFLICT (class) DO NOTHING")).await?;
-            conn.execute(Sql::new(&queue::QUEUE.insert()).values([row]).push(queue::AGAIN)).await?;
+            conn.execute(Sql::new(&queue::QUEUE.insert()).values([row]).push(queue::ON_CONFLICT_UPDATE)).await?;
         }
     }
     conn.commit().await?;

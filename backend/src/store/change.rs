@@ -17,8 +17,8 @@ use shared::id::{DeputyId, FeedbackId, FlowId, GrantId, ReviewId, RunId, TokenId
 use shared::notification::Notifications;
 use shared::review::Review;
 use shared::run::{Context, Run};
+use shared::saved_view::Views;
 use shared::time::{Span, Timestamp};
-use shared::view::Views;
 
 use crate::engine::{Carrier, GuardrailReply, Input};
 

@@ -109,7 +109,7 @@ impl ChangeSignal {
 
     /// Signals that this process has committed.
     pub fn committed(&self, news: News) {
-        self.tell(news, None);
+        self.send(news, None);
         if news.tasks {
             self.unannounced_tasks.store(true, Ordering::Release);
         }
@@ -122,10 +122,10 @@ impl ChangeSignal {
     /// Signals that another process may have committed. `said`: it announced the commit itself.
     fn noticed(&self, newest: &RecentRows, news: News, said: bool) {
         newest.forget();
-        self.tell(news, said.then(Instant::now));
+        self.send(news, said.then(Instant::now));
     }
 
-    fn tell(&self, news: News, others: Option<Instant>) {
+    fn send(&self, news: News, others: Option<Instant>) {
         self.commits.send_modify(|commits| {
             commits.count += 1;
             commits.beside_runs += u64::from(news.beside_runs);

@@ -26,7 +26,7 @@ use super::stored_review::visible_to;
 use super::{Error, Store, review_list, search};
 
 /// A decision in the log.
-struct Found {
+struct FoundDecision {
     review: Uuid,
     at: Timestamp,
     place: LogPlace,
@@ -92,7 +92,7 @@ struct DecidedList<'a> {
 
 impl DecidedList<'_> {
     /// Returns the decisions on the reviews of a page, and the place after which the next page begins.
-    async fn places(&self, conn: &mut Conn, start: LogPlace) -> Result<(Vec<Found>, Option<LogPlace>), Error> {
+    async fn places(&self, conn: &mut Conn, start: LogPlace) -> Result<(Vec<FoundDecision>, Option<LogPlace>), Error> {
         let limit = usize::try_from(self.query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT)).unwrap_or(1);
         let sought = Sought { terms: vec![Term::decided_by(self.by)], words: None };
         let mut scan = Scan::new(conn, &AuditQuery::default(), None, Some(sought)).await?;
@@ -108,7 +108,7 @@ impl DecidedList<'_> {
                     continue;
                 }
                 if found.len() == limit {
-                    let last = found.last().map(|last: &Found| last.place);
+                    let last = found.last().map(|last: &FoundDecision| last.place);
                     return Ok((found, last));
                 }
                 found.push(decision);
@@ -123,7 +123,7 @@ impl DecidedList<'_> {
     }
 
     /// Returns the person's decisions in rows of the log that precede a place, newest first.
-    async fn decisions(&self, conn: &mut Conn, rows: &[Row], before: LogPlace) -> Result<Vec<Found>, Error> {
+    async fn decisions(&self, conn: &mut Conn, rows: &[Row], before: LogPlace) -> Result<Vec<FoundDecision>, Error> {
         let (mut left, mut bytes, mut found) = (rows, PageBytes::of_log(), Vec::new());
         while let Some(rows) = bytes.next(&mut left) {
             for (row, events) in read_rows(conn, rows, Form::Sealed).await? {
@@ -136,7 +136,7 @@ impl DecidedList<'_> {
                         && of_row.insert(review)
                         && place < before
                     {
-                        found.push(Found { review: review.0, at: event.at, place });
+                        found.push(FoundDecision { review: review.0, at: event.at, place });
                     }
                 }
             }
@@ -164,7 +164,7 @@ impl DecidedList<'_> {
 
     /// Returns those of the decided reviews that match the query. Others see no pending ones, whose votes may still
     /// change.
-    async fn fitting(&self, conn: &mut Conn, decisions: &[Found]) -> Result<HashSet<Uuid>, Error> {
+    async fn fitting(&self, conn: &mut Conn, decisions: &[FoundDecision]) -> Result<HashSet<Uuid>, Error> {
         let ids: Vec<Uuid> = decisions.iter().map(|decision| decision.review).collect();
         let words = match self.search {
             Some(ReviewSearch::Each(words)) => Some(words),

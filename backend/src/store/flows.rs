@@ -18,7 +18,7 @@ use crate::engine::{Carrier, RunState};
 use crate::flow::{Compiled, Library, calls};
 
 /// The largest number of versions that are cached.
-const KEPT: usize = 256;
+const MAX_CACHED: usize = 256;
 
 const COLUMNS: &str = "SELECT id, version, digest, source, definition, saved_by, saved_at FROM flows";
 
@@ -56,7 +56,7 @@ impl FlowCache {
     fn put(&self, compiled: &Arc<Compiled>) {
         let key = (compiled.flow.id.clone(), compiled.version);
         let mut kept = self.kept.lock();
-        if kept.versions.len() >= KEPT && !kept.versions.contains_key(&key) {
+        if kept.versions.len() >= MAX_CACHED && !kept.versions.contains_key(&key) {
             // Evictions are rare, and compiling takes far longer than this search.
             let oldest = kept.versions.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
             oldest.and_then(|oldest| kept.versions.remove(&oldest));
@@ -271,7 +271,7 @@ mod tests {
         let cache = FlowCache::default();
         let id: FlowId = "often".parse().expect("an id");
         let version = |number| Arc::new(Compiled::without_nodes(id.clone(), number));
-        for number in 0..u32::try_from(KEPT).expect("a small number") {
+        for number in 0..u32::try_from(MAX_CACHED).expect("a small number") {
             cache.put(&version(number));
         }
         assert!(cache.get(&id, 0).is_some(), "the oldest is used again");
@@ -280,8 +280,8 @@ mod tests {
             assert!(cache.get(&id, 0).is_some());
         }
         assert!(cache.get(&id, 1).is_none());
-        assert_eq!(cache.kept.lock().versions.len(), KEPT);
+        assert_eq!(cache.kept.lock().versions.len(), MAX_CACHED);
         cache.put(&version(0));
-        assert_eq!(cache.kept.lock().versions.len(), KEPT, "a version that is there needs no room");
+        assert_eq!(cache.kept.lock().versions.len(), MAX_CACHED, "a version that is there needs no room");
     }
 }

@@ -10,10 +10,10 @@ use super::driver_error::DriverError;
 
 /// What a caller shares with the thread that reads for it. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Interrupt(Arc<Mutex<Reading>>);
+pub(super) struct Interrupt(Arc<Mutex<ReadState>>);
 
 #[derive(Default)]
-struct Reading {
+struct ReadState {
     /// Whether the caller has left.
     is_over: bool,
     /// Set while a statement runs.

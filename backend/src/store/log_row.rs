@@ -20,7 +20,7 @@ use super::blobs::Owner;
 use super::compact_review::{self, Compact};
 use super::unreadable::{self, reason};
 use crate::clock::Moment;
-use crate::engine::{Granted, Input, Launch};
+use crate::engine::{Granted, Input, RunStart};
 
 /// The body of a row to write.
 #[derive(Debug, Clone, Serialize)]
@@ -74,7 +74,7 @@ pub(super) struct Recorded {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cause {
-    Launch(Box<Launch>),
+    Launch(Box<RunStart>),
     Input(Box<Input>),
 }
 
@@ -217,7 +217,7 @@ impl<'a> NewBody<'a> {
 pub(super) fn owner_of_stored(events: &[Event], body: &Value) -> Owner {
     let inputs = body.get("inputs").and_then(Value::as_array).into_iter().flatten().map(|input| {
         Owner::members([
-            Owner::read_member::<Launch>(input, "launch"),
+            Owner::read_member::<RunStart>(input, "launch"),
             Owner::read_member::<Input>(input, "input"),
             Owner::read_member::<Vec<Granted>>(input, "grants"),
         ])

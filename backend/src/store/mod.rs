@@ -57,6 +57,7 @@ mod run_list;
 mod run_search;
 mod run_steps;
 mod runs;
+mod saved_views;
 mod schema;
 mod seal_key;
 mod seals;
@@ -73,7 +74,6 @@ pub(crate) mod testing;
 pub(crate) mod tests;
 mod unreadable;
 mod users;
-mod views;
 mod visibility;
 mod whole_run;
 mod words;
@@ -159,7 +159,7 @@ pub struct StoreOptions {
 impl StoreOptions {
     /// Creates options with the defaults for everything else.
     pub fn new(url: String, clock: SharedClock) -> Self {
-        let (environment, longest_grant) = (Arc::default(), shared::grant::LONGEST);
+        let (environment, longest_grant) = (Arc::default(), shared::grant::DEFAULT_MAX_LIFETIME);
         Self {
             url,
             clock,

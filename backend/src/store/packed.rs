@@ -22,7 +22,7 @@ const LEVEL: i32 = 1;
 /// Texts shorter than this are not compressed, in bytes.
 const SHORT: usize = 512;
 /// Texts longer than this are not decompressed, in bytes; no stored row comes near it.
-const LONGEST: usize = 1 << 30;
+const MAX_UNPACKED: usize = 1 << 30;
 
 static ENCODER: LazyLock<EncoderDictionary<'static>> = LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
 static DECODER: LazyLock<DecoderDictionary<'static>> = LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
@@ -65,7 +65,7 @@ pub fn unpack(stored: String) -> Result<String, DriverError> {
 
 fn decompress(packed: &[u8]) -> Option<Vec<u8>> {
     let length = zstd::zstd_safe::get_frame_content_size(packed).ok()??;
-    let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST)?;
+    let length = usize::try_from(length).ok().filter(|length| *length <= MAX_UNPACKED)?;
     DECOMPRESSOR.with_borrow_mut(|decompressor| decompressor.as_mut()?.decompress(packed, length).ok())
 }
 

@@ -53,7 +53,7 @@ fn claimed_until(review: &Review) -> i64 {
 /// The queue, and the conflict clause for a row that exists already.
 pub(super) const QUEUE: Table =
     Table { name: "queue", key: "due, severity_rank, created_at, id", others: "class, claimed_until, question" };
-pub(super) const AGAIN: &str = " ON CONFLICT (due, severity_rank, created_at, id) DO UPDATE SET \
+pub(super) const ON_CONFLICT_UPDATE: &str = " ON CONFLICT (due, severity_rank, created_at, id) DO UPDATE SET \
                                 class = excluded.class, claimed_until = excluded.claimed_until";
 /// The classes. Each is written before the rows of the queue that refer to it.
 pub(super) const CLASSES: Table = Table { name: "classes", key: "class", others: "outline" };

@@ -12,7 +12,7 @@ use super::cursor::LogPlace;
 
 /// The largest number of rows kept: eight times as many as one transaction writes for runs, since followers that write
 /// themselves take as long as several of them.
-const MOST: usize = 256;
+const MAX_ROWS: usize = 256;
 /// Rows with a longer stored form are not kept, in bytes.
 pub(super) const LARGE: usize = 16 * 1024;
 
@@ -34,7 +34,7 @@ impl RecentRows {
     pub fn add(&self, rows: impl IntoIterator<Item = NewRow>) {
         let mut kept = self.0.lock();
         kept.extend(rows.into_iter().map(|row| (row.seq, Arc::new(row))));
-        while kept.len() > MOST {
+        while kept.len() > MAX_ROWS {
             kept.pop_first();
         }
     }
@@ -99,6 +99,6 @@ mod tests {
         newest.add(rows(1..=500));
         assert_eq!(after(&newest, 499), [500]);
         assert_eq!(after(&newest, 1), [0; 0]);
-        assert_eq!(newest.0.lock().len(), MOST);
+        assert_eq!(newest.0.lock().len(), MAX_ROWS);
     }
 }

@@ -72,12 +72,11 @@ fn is_delegated(outline: &Review) -> bool {
 
 /// The roles and people that the reviews of a class name. `None` if they name none.
 fn named_by(outline: &Review) -> Option<BTreeSet<String>> {
-    let named: BTreeSet<String> =
-        visibility::subjects_of(outline).into_iter().filter(|subject| names(subject)).collect();
+    let named: BTreeSet<String> = visibility::audience_keys(outline).into_iter().filter(|key| names(key)).collect();
     (!named.is_empty()).then_some(named)
 }
 
-/// Whether a subject is a named role or person.
-fn names(subject: &str) -> bool {
-    subject.starts_with("role:") || subject.starts_with("user:")
+/// Whether an audience key is a named role or person.
+fn names(key: &str) -> bool {
+    key.starts_with("role:") || key.starts_with("user:")
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{Error, ErrorKind};
 
 /// The shortest and the longest wait between two attempts.
-const FIRST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(5);
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// Waits that double, up to a limit.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct ExponentialBackoff(Option<Duration>);
 impl ExponentialBackoff {
     /// The next wait.
     pub fn next_wait(&mut self) -> Duration {
-        let wait = self.0.map_or(FIRST, |last| (last * 2).min(LONGEST));
+        let wait = self.0.map_or(FIRST_WAIT, |last| (last * 2).min(MAX_WAIT));
         self.0 = Some(wait);
         wait
     }

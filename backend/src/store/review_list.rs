@@ -1,7 +1,7 @@
 //! Lists of reviews, newest first, pending or not.
 //!
 //! Each part of a list is read along an index in its order: all reviews, those that ended without a decision, and those
-//! that a caller sees through a subject. The status and the words of a review are checked on the way if no index has
+//! that a caller sees through an audience key. The status and the words of a review are checked on the way if no index has
 //! them.
 
 use std::collections::BTreeSet;
@@ -30,13 +30,13 @@ pub(super) async fn page(
     now: Timestamp,
 ) -> Result<Page<Review>, Error> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-    let asked = visibility::asked_subjects(viewer);
+    let asked = visibility::asked_keys(viewer);
     let parts = if query.requested_by.is_some() && asked.is_empty() {
         Vec::new()
     } else if query.assigned == Some(Assigned::Me) {
-        mine_by_subject(viewer)
+        mine_by_key(viewer)
     } else if query.requested_by.is_some() {
-        by_subject(&asked, &[], false)
+        by_key(&asked, &[], false)
     } else if visibility::sees_all(viewer) {
         vec![all(query.status)]
     } else {
@@ -84,7 +84,7 @@ enum Index {
     All,
     /// The reviews that ended with this status, without a decision.
     Undecided(ReviewStatus),
-    /// The reviews that a caller sees through this subject.
+    /// The reviews that a caller sees through this audience key.
     Audience(String),
 }
 
@@ -107,24 +107,24 @@ impl Index {
                 .push(" CROSS JOIN undecided_reviews u WHERE v.id = f.id AND u.created_at = v.created_at ")
                 .push("AND u.id = v.id AND u.status = ")
                 .bind(status.as_str()),
-            Self::Audience(subject) => sql
+            Self::Audience(key) => sql
                 .push(" CROSS JOIN review_audience a WHERE v.id = f.id AND a.created_at = v.created_at ")
                 .push("AND a.review_id = v.id AND a.subject = ")
-                .bind(subject),
+                .bind(key),
         }
     }
 
     /// Adds the tables, with the reviews as `v`, and the condition on the index.
     fn from(&self, sql: Sql) -> Sql {
-        // With CROSS JOIN, SQLite keeps this order, and uses the index of the subject.
+        // With CROSS JOIN, SQLite keeps this order, and uses the index of the key.
         match self {
             Self::All => sql.push("reviews v WHERE true"),
             Self::Undecided(status) => sql
                 .push("undecided_reviews u CROSS JOIN reviews v WHERE v.id = u.id AND u.status = ")
                 .bind(status.as_str()),
-            Self::Audience(subject) => sql
-                .push("review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND a.subject = ")
-                .bind(subject),
+            Self::Audience(key) => {
+                sql.push("review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND a.subject = ").bind(key)
+            }
         }
     }
 }
@@ -150,40 +150,40 @@ fn all(status: Option<ReviewStatus>) -> IndexRange {
 }
 
 /// The reviews that the viewer may decide, in their own name or as a deputy.
-fn mine_by_subject(viewer: &Principal) -> Vec<IndexRange> {
+fn mine_by_key(viewer: &Principal) -> Vec<IndexRange> {
     let mut parts = Vec::new();
     for name in visibility::names(viewer) {
         let both = [viewer.username.clone(), name.username];
-        parts.extend(by_subject(&name.own, &both, true));
+        parts.extend(by_key(&name.own, &both, true));
         parts.extend(by_tags(&name.tagged, &both, true));
-        parts.extend(by_subject(&name.handed.into_iter().collect(), &both, false));
+        parts.extend(by_key(&name.handed.into_iter().collect(), &both, false));
     }
     parts
 }
 
 /// The reviews that the viewer may see.
 fn ranges_of(visibility: &ReviewVisibility) -> Vec<IndexRange> {
-    let mut parts = by_subject(&visibility.subjects, &[], false);
+    let mut parts = by_key(&visibility.keys, &[], false);
     parts.extend(visibility.tagged.iter().flat_map(|tagged| by_tags(tagged, &[], false)));
     parts
 }
 
-/// Like [`by_subject`], for reviews that need tags.
+/// Like [`by_key`], for reviews that need tags.
 fn by_tags(tagged: &Tagged, names: &[Username], own: bool) -> Vec<IndexRange> {
-    let parts = by_subject(&tagged.subjects, names, own);
+    let parts = by_key(&tagged.keys, names, own);
     parts.into_iter().map(|part| IndexRange { tagged: Some(tagged.clone()), ..part }).collect()
 }
 
-/// The reviews found under these subjects. `names`: the viewer, and the person in whose name they look. `own`: as one
+/// The reviews found under these audience keys. `names`: the viewer, and the person in whose name they look. `own`: as one
 /// of the people that the review is for.
-fn by_subject(subjects: &BTreeSet<String>, names: &[Username], own: bool) -> Vec<IndexRange> {
-    let part = |subject: &String| IndexRange {
-        index: Index::Audience(subject.clone()),
+fn by_key(keys: &BTreeSet<String>, names: &[Username], own: bool) -> Vec<IndexRange> {
+    let part = |key: &String| IndexRange {
+        index: Index::Audience(key.clone()),
         not_of: names.to_vec(),
         not_given: names.last().filter(|_| own).cloned(),
         tagged: None,
     };
-    subjects.iter().map(part).collect()
+    keys.iter().map(part).collect()
 }
 
 /// A list of reviews, newest first, made of parts.
@@ -245,12 +245,12 @@ impl NewestList<'_> {
         if !not_of.is_empty() {
             sql = sql.push(" AND NOT (v.not_requester = 1 AND v.requested_by IN (");
             sql = sql.list(not_of.iter().map(Username::as_str)).push("))");
-            sql = found_under(sql.push(" AND NOT "), not_of.iter().map(visibility::barred_subject));
+            sql = found_under(sql.push(" AND NOT "), not_of.iter().map(visibility::barred_key));
         }
         if let Some(name) = not_given {
-            sql = found_under(sql.push(" AND NOT "), [visibility::gave_subject(name)]);
+            sql = found_under(sql.push(" AND NOT "), [visibility::gave_key(name)]);
             sql = found_under(sql.push(" AND (NOT "), [visibility::VOTES.to_owned()]);
-            sql = found_under(sql.push(" OR "), [visibility::voter_subject(name)]).push(")");
+            sql = found_under(sql.push(" OR "), [visibility::voter_key(name)]).push(")");
         }
         sql = filter(sql, self.query, self.viewer, self.now);
         if let Some(place) = place {
@@ -278,11 +278,11 @@ pub(super) fn filter(mut sql: Sql, query: &ReviewQuery, viewer: &Principal, now:
         sql = sql.push(" AND v.requested_by = ").bind(viewer.username.as_str());
     }
     if let Some(role) = &query.role {
-        let subjects = [visibility::role_subject(role), visibility::tagged_subject(role)];
-        sql = found_under(sql.push(" AND "), subjects);
+        let keys = [visibility::role_key(role), visibility::tagged_key(role)];
+        sql = found_under(sql.push(" AND "), keys);
     }
     if let Some(tag) = &query.tag {
-        sql = found_under(sql.push(" AND "), [visibility::needs_subject(tag)]);
+        sql = found_under(sql.push(" AND "), [visibility::needs_key(tag)]);
     }
     if let Some(irreversible) = query.irreversible {
         sql = sql.push(" AND v.irreversible = ").bind(irreversible);
@@ -290,10 +290,10 @@ pub(super) fn filter(mut sql: Sql, query: &ReviewQuery, viewer: &Principal, now:
     queue::columns_fit(sql, query, now)
 }
 
-/// Adds the condition that review `v` is found under one of these subjects.
-fn found_under(sql: Sql, subjects: impl IntoIterator<Item = String>) -> Sql {
+/// Adds the condition that review `v` is found under one of these audience keys.
+fn found_under(sql: Sql, keys: impl IntoIterator<Item = String>) -> Sql {
     sql.push("EXISTS (SELECT 1 FROM review_audience g WHERE g.created_at = v.created_at AND g.review_id = v.id ")
         .push("AND g.subject IN (")
-        .list(subjects)
+        .list(keys)
         .push("))")
 }

@@ -1,4 +1,4 @@
-//! The rows of a review: its stored data, its place among pending or undecided reviews, and the subjects under which it
+//! The rows of a review: its stored data, its place among pending or undecided reviews, and the keys under which it
 //! is found.
 
 use shared::id::RunId;
@@ -19,7 +19,7 @@ pub(super) const REVIEWS: Table = Table {
     others: "run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, facts, tags, \
              due, severity_rank, irreversible, claimed_until, comments",
 };
-/// The table of the subjects under which reviews are found.
+/// The table of the keys under which reviews are found.
 pub(super) const AUDIENCE: Table = Table { name: "review_audience", key: "subject, created_at, review_id", others: "" };
 /// The table of reviews that ended without a decision.
 pub(super) const UNDECIDED: Table = Table { name: "undecided_reviews", key: "status, created_at, id", others: "" };
@@ -64,12 +64,12 @@ pub(super) fn tags_of(review: &Review) -> Option<String> {
     (!tags.is_empty()).then(|| tags.iter().map(String::as_str).collect::<Value>().to_string())
 }
 
-pub(super) fn audience_row(review: &Review, subject: String) -> Vec<Arg> {
-    vec![subject.into(), review.created_at.0.into(), review.id.0.into()]
+pub(super) fn audience_row(review: &Review, key: String) -> Vec<Arg> {
+    vec![key.into(), review.created_at.0.into(), review.id.0.into()]
 }
 
 pub(super) fn audience_rows(review: &Review) -> impl Iterator<Item = Vec<Arg>> {
-    visibility::subjects_of(review).into_iter().map(|subject| audience_row(review, subject))
+    visibility::audience_keys(review).into_iter().map(|key| audience_row(review, key))
 }
 
 /// The row of a review that ended without a decision. `None` for other reviews.

@@ -25,9 +25,9 @@ const BULK: [&str; 8] = ["input", "keys", "context", "decisions", "answers", "br
 /// If a viewer is involved in at most this many runs, these are looked up. If in more, they are found quickly along the
 /// list. Tests use both ways.
 const FEW: usize = if cfg!(test) { 3 } else { 2000 };
-/// The number of runs that are examined first. It is multiplied by four each time, up to `MOST`.
-const FIRST: u32 = if cfg!(test) { 2 } else { 100 };
-const MOST: u32 = 1600;
+/// The number of runs that are examined first. It is multiplied by four each time, up to `MAX_BATCH`.
+const FIRST_BATCH: u32 = if cfg!(test) { 2 } else { 100 };
+const MAX_BATCH: u32 = 1600;
 /// The number of runs after which a page ends, even if it is not full.
 const MOST_IN_ALL: u32 = 4000;
 
@@ -88,7 +88,7 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
     let most = u32::try_from(FEW + 1).unwrap_or(u32::MAX);
     // Counted along the index alone: most reviewers are involved in many runs, and looking up the review of each row
     // would cost more than the page itself.
-    let sql = Sql::new("SELECT COUNT(*) FROM (SELECT 1 FROM review_audience WHERE subject").among(&involved.subjects);
+    let sql = Sql::new("SELECT COUNT(*) FROM (SELECT 1 FROM review_audience WHERE subject").among(&involved.keys);
     let rows = conn.first(sql.push(" LIMIT ").bind(most).push(") AS n"), Row::int).await?;
     if rows.is_some_and(|rows| rows >= i64::from(most)) {
         return Ok(VisibleRuns::Many(own));
@@ -96,7 +96,7 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
     let sql = Sql::new("SELECT v.run_id FROM review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND ");
     let sql = involved.shows(sql, conn.kind()).push(" LIMIT ").bind(most);
     let rows = conn.fetch(sql).await?;
-    // A run occurs once for each of its reviews and subjects.
+    // A run occurs once for each of its reviews and audience keys.
     let runs: BTreeSet<_> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
     Ok(if rows.len() > FEW { VisibleRuns::Many(own) } else { VisibleRuns::Few(own, runs.into_iter().collect()) })
 }
@@ -198,7 +198,7 @@ impl<'a> List<'a> {
         mut place: Option<ListPlace>,
         limit: u32,
     ) -> Result<(Vec<ListPlace>, Option<ListPlace>), Error> {
-        let (mut found, mut asked, mut batch) = (Vec::new(), 0, FIRST);
+        let (mut found, mut asked, mut batch) = (Vec::new(), 0, FIRST_BATCH);
         loop {
             let rows = conn.fetch(self.candidates(place, batch, conn.kind())).await?;
             let ended = rows.len() < batch as usize;
@@ -219,7 +219,7 @@ impl<'a> List<'a> {
             if asked >= MOST_IN_ALL {
                 return Ok((found, place));
             }
-            batch = (batch * 4).min(MOST);
+            batch = (batch * 4).min(MAX_BATCH);
         }
     }
 

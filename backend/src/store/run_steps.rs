@@ -15,7 +15,7 @@ use super::{Error, Store, unreadable};
 pub(super) const FEW: usize = if cfg!(test) { 2 } else { 16 };
 /// The table of steps, and the conflict clause for a step that exists already.
 pub(super) const STEPS: Table = Table { name: "steps", key: "run_id, id", others: "body" };
-pub(super) const AGAIN: &str = " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body";
+pub(super) const ON_CONFLICT_UPDATE: &str = " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body";
 
 /// Where the steps of a run are written.
 pub(super) enum StepStorage {

@@ -19,7 +19,7 @@ const MAX_HEAD: usize = 1000;
 /// The number of reviews that are read at once when each is checked.
 const BATCH: u32 = 500;
 /// The number of reviews after which a page ends; the next page continues with the others.
-const MOST: usize = 20_000;
+const MAX_CHECKED: usize = 20_000;
 
 /// Prepares a search for the words of a query in these indexes. `None` if the query has no words.
 pub(super) async fn of(conn: &mut Conn, q: Option<&str>, indexes: &[WordIndex]) -> Result<Option<ReviewSearch>, Error> {
@@ -59,7 +59,7 @@ pub(super) async fn each<P: Clone>(
         if rows.len() < BATCH as usize {
             return Ok((found, None));
         }
-        if asked >= MOST {
+        if asked >= MAX_CHECKED {
             return Ok((found, place));
         }
     }

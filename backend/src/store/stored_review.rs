@@ -21,7 +21,7 @@ impl Conn {
         Ok(found.into_iter().map(|(_, review)| review).collect())
     }
 
-    /// Deletes the rows by which a review is found that cannot be read: those of its subjects. Their keys are not known,
+    /// Deletes the rows by which a review is found that cannot be read: those of its audience keys, which are not known,
     /// so the whole table is searched.
     pub async fn forget_audience(&mut self, review: ReviewId) -> Result<(), Error> {
         self.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.0)).await?;

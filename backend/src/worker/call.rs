@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use serde_json::Value;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::request::Request;
 use tokio_util::sync::CancellationToken;
 
@@ -351,7 +351,7 @@ fn failed(claimed: &Claimed, mut failure: TaskFailure) -> Input {
 
 /// Builds the input that fails the run.
 fn end(claimed: &Claimed, code: FlowCode, message: String) -> Input {
-    let error = RunError { code, message, node: Some(claimed.task.node.clone()) };
+    let error = FlowError { code, message, node: Some(claimed.task.node.clone()) };
     Input::Fail { task: claimed.task.id, attempt: claimed.attempt, error }
 }
 

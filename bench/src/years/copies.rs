@@ -38,7 +38,7 @@ pub type Rows<T = Cell> = [Vec<Vec<T>>; TABLES.len()];
 
 /// The rows of one run, with everything marked that a copy replaces.
 pub struct Template {
-    rows: Rows<Part>,
+    rows: Rows<CellTemplate>,
     ids: Vec<Uuid>,
     /// All rows of the table `classes` (`class`, `outline`), to which rows of the queue refer.
     pub classes: Vec<Vec<Cell>>,
@@ -47,7 +47,7 @@ pub struct Template {
 }
 
 /// The value of one column, as a copy has it. `Id` is an index into [`Template::ids`].
-enum Part {
+enum CellTemplate {
     Same(Cell),
     Id(usize),
     /// A time, in microseconds since the run's creation.
@@ -122,11 +122,11 @@ impl Template {
     /// Returns the rows of copy `number`, created at `at` (microseconds) and with these words.
     pub fn copy(&self, number: usize, at: i64, words: &str) -> Rows {
         let ids: Vec<Uuid> = (0..self.ids.len()).map(|id| id_of(number, id, at)).collect();
-        let cell = |part: &Part| match part {
-            Part::Same(cell) => cell.clone(),
-            Part::Id(id) => Cell::Blob(ids[*id].as_bytes().to_vec()),
-            Part::Time(after) => Cell::Integer(at + after),
-            Part::Text(pieces) => {
+        let cell = |part: &CellTemplate| match part {
+            CellTemplate::Same(cell) => cell.clone(),
+            CellTemplate::Id(id) => Cell::Blob(ids[*id].as_bytes().to_vec()),
+            CellTemplate::Time(after) => Cell::Integer(at + after),
+            CellTemplate::Text(pieces) => {
                 let mut text = String::new();
                 for piece in pieces {
                     match piece {
@@ -157,13 +157,13 @@ fn id_in(cell: &Cell) -> Option<Uuid> {
     }
 }
 
-fn part(cell: Cell, start: i64, ids: &[Uuid]) -> Part {
+fn part(cell: Cell, start: i64, ids: &[Uuid]) -> CellTemplate {
     match cell {
-        Cell::Integer(at) if (at - start).abs() < NEAR => Part::Time(at - start),
-        Cell::Text(text) => Part::Text(pieces(&text, start, ids)),
+        Cell::Integer(at) if (at - start).abs() < NEAR => CellTemplate::Time(at - start),
+        Cell::Text(text) => CellTemplate::Text(pieces(&text, start, ids)),
         cell => match id_in(&cell).and_then(|id| ids.iter().position(|known| *known == id)) {
-            Some(id) => Part::Id(id),
-            None => Part::Same(cell),
+            Some(id) => CellTemplate::Id(id),
+            None => CellTemplate::Same(cell),
         },
     }
 }

@@ -24,7 +24,8 @@ use super::locks::{self, SharedLock};
 use super::session::Session;
 use super::storage;
 use crate::state::browser_notifications::{
-    self as state, Arrivals, BrowserNotification, News, NotificationChoice, SEVERAL, Shows, Subject, storage_key,
+    self as state, Arrivals, BrowserNotification, News, NotificationChoice, NotificationTarget, SEVERAL, Shows,
+    storage_key,
 };
 
 /// How long arrivals are collected, in milliseconds: what is decided again within that time is not shown.
@@ -117,7 +118,7 @@ impl BrowserNotifications {
             self.clear();
             self.read();
         });
-        self.live.listen(move |message| self.hear(message));
+        self.live.listen(move |message| self.handle(message));
         on_cleanup(move || {
             in_sight.remove();
             leaves.remove();
@@ -181,15 +182,15 @@ impl BrowserNotifications {
         });
     }
 
-    fn hear(self, message: &ServerMessage) {
+    fn handle(self, message: &ServerMessage) {
         if !self.choice.with_untracked(|choice| choice.on) {
             return;
         }
         match message {
             ServerMessage::Entry(entry) if may_be_news(entry) => self.take(entry),
             ServerMessage::Gone { review_id, .. } => {
-                self.end(Subject::Review(*review_id));
-                self.end(Subject::Comments(*review_id));
+                self.end(NotificationTarget::Review(*review_id));
+                self.end(NotificationTarget::Comments(*review_id));
             }
             // It is not known what has become of the others meanwhile.
             ServerMessage::Resync | ServerMessage::Snapshot { .. } => self.clear(),
@@ -222,7 +223,7 @@ impl BrowserNotifications {
 
     /// Ends what an entry makes outdated. Whoever does something with a review knows the comments on it.
     fn end_if_over(self, entry: &Entry, id: ReviewId, me: &Principal) {
-        let (asked, comments) = (Subject::Review(id), Subject::Comments(id));
+        let (asked, comments) = (NotificationTarget::Review(id), NotificationTarget::Comments(id));
         let (knows_asked, knows_comments) = (self.knows(asked), self.knows(comments));
         let review = (knows_asked || knows_comments).then(|| entry.event.review()).flatten();
         if knows_asked && review.as_ref().is_some_and(|review| !is_asked(me, review)) {
@@ -234,11 +235,11 @@ impl BrowserNotifications {
         }
     }
 
-    fn knows(self, about: Subject) -> bool {
+    fn knows(self, about: NotificationTarget) -> bool {
         self.inner.with_value(|inner| inner.arrivals.has(about) || inner.shown.contains_key(&about.tag()))
     }
 
-    fn end(self, about: Subject) {
+    fn end(self, about: NotificationTarget) {
         self.inner.update_value(|inner| {
             let counts_none = inner.arrivals.end(about);
             inner.close(&about.tag());

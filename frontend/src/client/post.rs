@@ -8,9 +8,9 @@ use shared::error::Problem;
 use super::workspace::{Unanswered, Workspace};
 
 /// Returns a callback that sends a body, unless a request is pending, and whether one is. `send` gets the body and its
-/// idempotency key. `subject` identifies the kind and object of the record.
+/// idempotency key. `target` identifies the kind and object of the record.
 pub fn use_post<B, A, F>(
-    subject: impl Into<String>,
+    target: impl Into<String>,
     send: impl Fn(B, String) -> F + 'static,
 ) -> (Callback<B>, Memo<bool>)
 where
@@ -19,7 +19,7 @@ where
     F: Future<Output = Result<A, Problem>> + 'static,
 {
     let unanswered = expect_context::<Workspace>().unanswered;
-    let subject = subject.into();
+    let target = target.into();
     let action = Action::new_local(move |(body, key): &(B, String)| {
         let (sending, key) = (send(body.clone(), key.clone()), key.clone());
         async move {
@@ -37,7 +37,7 @@ where
             return;
         }
         let text = serde_json::to_string(&body).unwrap_or_default();
-        if let Some(key) = unanswered.try_update_value(|sent| key_of(sent, subject.clone(), text, super::key)) {
+        if let Some(key) = unanswered.try_update_value(|sent| key_of(sent, target.clone(), text, super::key)) {
             action.dispatch_local((body, key));
         }
     };
@@ -45,9 +45,9 @@ where
 }
 
 /// The idempotency key for a body; it stays the same while the same body is sent again.
-fn key_of(sent: &mut Unanswered, subject: String, text: String, new: impl FnOnce() -> String) -> String {
-    let key = sent.remove(&subject).filter(|(before, _)| *before == text).map_or_else(new, |(_, key)| key);
-    sent.insert(subject, (text, key.clone()));
+fn key_of(sent: &mut Unanswered, target: String, text: String, new: impl FnOnce() -> String) -> String {
+    let key = sent.remove(&target).filter(|(before, _)| *before == text).map_or_else(new, |(_, key)| key);
+    sent.insert(target, (text, key.clone()));
     key
 }
 

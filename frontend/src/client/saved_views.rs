@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use shared::error::{Code, Problem};
 use shared::id::Username;
-use shared::view::{View, Views};
+use shared::saved_view::{SavedView, Views};
 
 use super::GlobalSignal;
 use super::http::Api;
@@ -39,14 +39,14 @@ impl SavedViews {
     /// Loads the views. Without an answer, the inbox is shown without them.
     pub async fn load(self) {
         let Some(me) = untrack(move || self.session.username()) else { return };
-        if let Ok(views) = self.api.views().await {
+        if let Ok(views) = self.api.saved_views().await {
             self.keep(me, views);
         }
     }
 
     /// Replaces the views of this revision. After a failure they are loaded again: if the server has these views, only
     /// its answer was lost; if they were changed elsewhere, the problem says so.
-    pub async fn save(self, revision: u64, views: Vec<View>) -> Result<(), Problem> {
+    pub async fn save(self, revision: u64, views: Vec<SavedView>) -> Result<(), Problem> {
         let Some(me) = untrack(move || self.session.username()) else {
             return Err(Problem::new(Code::Unauthenticated));
         };
@@ -58,7 +58,7 @@ impl SavedViews {
             }
             Err(problem) => problem,
         };
-        let Ok(now) = self.api.views().await else { return Err(problem) };
+        let Ok(now) = self.api.saved_views().await else { return Err(problem) };
         let (is_saved, is_newer) = (now.views == wanted.views, now.revision != revision);
         self.keep(me, now);
         match (is_saved, is_newer) {

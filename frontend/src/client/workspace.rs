@@ -18,7 +18,7 @@ use super::locks::{self, SharedLock};
 use super::notifier::Notifier;
 use super::session::Session;
 use super::{GlobalSignal, http, storage};
-use crate::state::drafts::{Draft, DraftSubject, Drafts, Edited, Form, storage_prefix};
+use crate::state::drafts::{Draft, DraftKey, Drafts, Edited, Form, storage_prefix};
 use crate::state::inbox::{Inbox, InboxRow};
 use crate::state::outbox::{self, Outbox};
 use crate::state::saved_views;
@@ -31,7 +31,7 @@ const LOGGING_OUT: &str = "countersign.logging-out";
 /// The storage key under which a tab tells the others who has logged out.
 const LOGGED_OUT: &str = "countersign.logged-out";
 
-/// For each subject, the body that its form sent last without an answer, and its idempotency key. Like a draft, it
+/// For each target, the body that its form sent last without an answer, and its idempotency key. Like a draft, it
 /// outlives the form.
 pub(super) type Unanswered = HashMap<String, (String, String)>;
 
@@ -45,7 +45,7 @@ pub struct Workspace {
     pub(super) owner: StoredValue<Option<Username>>,
     /// The lock for which other tabs wait before the person logs out, while decisions of this one are unanswered.
     deciding: StoredValue<Option<SharedLock>, LocalStorage>,
-    unkept: StoredValue<BTreeSet<DraftSubject>>,
+    unkept: StoredValue<BTreeSet<DraftKey>>,
     pub(super) unanswered: StoredValue<Unanswered>,
     session: Session,
     pub(super) live: Live,
@@ -151,7 +151,7 @@ impl Workspace {
         }
         let keys = storage::keys(&storage_prefix(&me)).into_iter();
         let kept: Vec<_> =
-            keys.filter_map(|key| Some((DraftSubject::of_storage_key(&key, &me)?, storage::text(&key)?))).collect();
+            keys.filter_map(|key| Some((DraftKey::of_storage_key(&key, &me)?, storage::text(&key)?))).collect();
         self.drafts.update(|drafts| drafts.replace(kept.iter().map(|(of, kept)| (of.clone(), kept.as_str()))));
         self.outbox.set(Outbox::default());
         self.owner.set_value(Some(me.clone()));
@@ -220,7 +220,7 @@ impl Workspace {
         self.note(|drafts, now| drafts.write_form(of, typed, in_memory, now));
     }
 
-    fn note(self, write: impl FnOnce(&mut Drafts, Timestamp) -> Vec<DraftSubject>) {
+    fn note(self, write: impl FnOnce(&mut Drafts, Timestamp) -> Vec<DraftKey>) {
         let now = self.live.server_now();
         let mut touched = Vec::new();
         self.drafts.maybe_update(|drafts| {
@@ -278,7 +278,7 @@ impl Workspace {
     }
 
     /// Stores drafts after a short delay, not at each key press.
-    pub(super) fn keep(self, touched: impl IntoIterator<Item = DraftSubject>) {
+    pub(super) fn keep(self, touched: impl IntoIterator<Item = DraftKey>) {
         let waits = self.unkept.with_value(|unkept| !unkept.is_empty());
         self.unkept.update_value(|unkept| unkept.extend(touched));
         if !waits && self.unkept.with_value(|unkept| !unkept.is_empty()) {
@@ -325,7 +325,7 @@ impl Workspace {
             }
             return;
         }
-        let of = self.owner.with_value(|owner| DraftSubject::of_storage_key(key, owner.as_ref()?));
+        let of = self.owner.with_value(|owner| DraftKey::of_storage_key(key, owner.as_ref()?));
         if let Some(of) = of {
             self.drafts.update(|drafts| drafts.take_over(of, value));
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use shared::definition::ContentType;
 
 use super::inert::inert;
-use crate::state::diffs::{self, Line, Piece, Side, ValueChange};
+use crate::state::diffs::{self, DiffLine, Piece, Side, ValueChange};
 
 /// The number of unchanged lines shown around a change.
 const AROUND: usize = 3;
@@ -78,13 +78,13 @@ fn piece(piece: Piece) -> AnyView {
 }
 
 /// The rows of a diff by lines. A long unchanged stretch is one row that opens with a click.
-fn folded(lines: Vec<Line>) -> Vec<AnyView> {
+fn folded(lines: Vec<DiffLine>) -> Vec<AnyView> {
     let near = |index: usize| {
         let from = index.saturating_sub(AROUND);
         lines[from..(index + AROUND + 1).min(lines.len())].iter().any(|line| line.side != Side::Both)
     };
     let mut views = Vec::new();
-    let mut away: Vec<Line> = Vec::new();
+    let mut away: Vec<DiffLine> = Vec::new();
     for (index, line) in lines.iter().enumerate() {
         if near(index) {
             if !away.is_empty() {
@@ -101,7 +101,7 @@ fn folded(lines: Vec<Line>) -> Vec<AnyView> {
     views
 }
 
-fn fold(lines: Vec<Line>) -> AnyView {
+fn fold(lines: Vec<DiffLine>) -> AnyView {
     let open = RwSignal::new(lines.len() <= 2);
     let label = format!("{} unchanged lines", lines.len());
     view! {
@@ -117,7 +117,7 @@ fn fold(lines: Vec<Line>) -> AnyView {
     .into_any()
 }
 
-fn row(line: &Line) -> AnyView {
+fn row(line: &DiffLine) -> AnyView {
     let (class, sign) = match line.side {
         Side::Both => ("line", " "),
         Side::Old => ("line old", "−"),

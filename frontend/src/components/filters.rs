@@ -10,7 +10,7 @@ use shared::inbox::{Counts, Facets};
 use super::glyph::Glyph;
 use super::inert::inert_code;
 use super::listeners::while_shown;
-use super::views::{SaveView, ViewChoices};
+use super::saved_views::{SaveView, ViewChoices};
 use crate::client::{Live, ReviewList};
 use crate::state::filter::{part, with};
 use crate::state::inbox::Inbox;

@@ -11,7 +11,7 @@ use wasm_bindgen::closure::Closure;
 /// A selector for the part of a page that scrolls; in the inbox, its list.
 const PART: &str = ".page > .in, .inbox .rows";
 /// The maximum number of positions that are kept, the latest ones: as many as a browser's history has.
-const KEPT: usize = 50;
+const MAX_KEPT: usize = 50;
 /// How often a page that is still loading is checked, and the pause in between in milliseconds: 12 s in all, as a list
 /// may need on a slow connection.
 const LOOKS: usize = 400;
@@ -19,7 +19,7 @@ const PAUSE: u32 = 30;
 
 /// The scroll positions by address, and the address to which Back or Forward has just led.
 #[derive(Debug, Clone, Copy)]
-struct Places {
+struct ScrollPositions {
     left: StoredValue<Vec<(String, i32)>>,
     back: StoredValue<Option<String>>,
     /// The current address, if Back or Forward led to it.
@@ -28,21 +28,22 @@ struct Places {
 
 /// Provides and records the positions. Must be called before there is a router, which handles Back and Forward as soon
 /// as it learns of them.
-pub fn provide_places() {
-    let places = Places { left: StoredValue::default(), back: StoredValue::default(), came: StoredValue::default() };
-    provide_context(places);
+pub fn provide_scroll_positions() {
+    let positions =
+        ScrollPositions { left: StoredValue::default(), back: StoredValue::default(), came: StoredValue::default() };
+    provide_context(positions);
     window_event_listener(leptos::ev::popstate, move |_| {
-        places.back.set_value(Some(here()));
-        places.came.set_value(Some(here()));
+        positions.back.set_value(Some(here()));
+        positions.came.set_value(Some(here()));
     });
     let scrolled = Closure::<dyn Fn(web_sys::Event)>::new(move |event: web_sys::Event| {
         let part = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
         if let Some(part) = part.filter(|part| part.matches(PART).unwrap_or(false)) {
             let here = here();
-            places.left.update_value(|left| {
+            positions.left.update_value(|left| {
                 left.retain(|(address, _)| *address != here);
                 left.push((here, part.scroll_top()));
-                left.drain(..left.len().saturating_sub(KEPT));
+                left.drain(..left.len().saturating_sub(MAX_KEPT));
             });
         }
     });
@@ -53,8 +54,8 @@ pub fn provide_places() {
 }
 
 /// Restores positions when the address changes. Must be called inside the router.
-pub fn follow_places() {
-    let Places { left, back, came } = expect_context();
+pub fn restore_scroll_positions() {
+    let ScrollPositions { left, back, came } = expect_context();
     let location = use_location();
     Effect::new(move |before: Option<()>| {
         // The router knows the new address before the browser does.
@@ -63,8 +64,8 @@ pub fn follow_places() {
         if !is_back {
             came.set_value(None);
         }
-        match left.with_value(|left| left.iter().find(|(address, _)| *address == to).map(|(_, place)| *place)) {
-            Some(place) if is_back => spawn_local(scroll_to(to, place)),
+        match left.with_value(|left| left.iter().find(|(address, _)| *address == to).map(|(_, position)| *position)) {
+            Some(position) if is_back => spawn_local(scroll_to(to, position)),
             // A page that is opened by a link begins at the top.
             _ if before.is_some() => left.update_value(|left| left.retain(|(address, _)| *address != to)),
             _ => {}
@@ -74,14 +75,14 @@ pub fn follow_places() {
 
 /// Whether Back or Forward has led to the page that is being created. Must be called inside the router.
 pub fn came_back() -> bool {
-    let Places { came, .. } = expect_context();
+    let ScrollPositions { came, .. } = expect_context();
     let location = use_location();
     let to = format!("{}?{}", location.pathname.get_untracked(), location.search.get_untracked());
     came.with_value(|came| came.as_ref() == Some(&to))
 }
 
 /// Scrolls to a position as soon as the page is long enough, unless the person has left or scrolled meanwhile.
-async fn scroll_to(address: String, place: i32) {
+async fn scroll_to(address: String, position: i32) {
     for look in 0..LOOKS {
         TimeoutFuture::new(PAUSE).await;
         if here() != address {
@@ -91,8 +92,8 @@ async fn scroll_to(address: String, place: i32) {
         if part.scroll_top() != 0 {
             return;
         }
-        if part.scroll_height() - part.client_height() >= place || look + 1 == LOOKS {
-            part.set_scroll_top(place);
+        if part.scroll_height() - part.client_height() >= position || look + 1 == LOOKS {
+            part.set_scroll_top(position);
             return;
         }
     }

@@ -12,7 +12,7 @@ use crate::client::{GlobalSignal, Live, Session, Workspace};
 use crate::state::drafts::Form;
 use crate::state::inbox::InboxRow;
 use crate::state::outbox::Stage;
-use crate::state::selection::{self, Begun, MOST, Selection};
+use crate::state::selection::{self, Begun, MAX_SELECTED, Selection};
 use crate::state::selection_note::Note;
 use crate::state::standing::{Standing, standing};
 use crate::state::words::count;
@@ -142,7 +142,7 @@ impl Selecting {
         if let Some(reason) = untrack(|| self.refusal(&row)) {
             self.notifier.say(format!("“{}” cannot be selected: {reason}.", named(&row.review.title)));
         } else if self.selection.with_untracked(Selection::is_full) {
-            self.notifier.say(format!("At most {MOST} reviews can be decided together."));
+            self.notifier.say(format!("At most {MAX_SELECTED} reviews can be decided together."));
         } else {
             self.selection.update(|selection| selection.tick(id));
         }

@@ -1,7 +1,7 @@
 //! The status of a run, as a word with a dot.
 
 use leptos::prelude::*;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::run::RunStatus;
 
 use crate::state::ending;
@@ -10,7 +10,7 @@ use crate::state::ending;
 pub fn StatusTag(
     status: RunStatus,
     /// The error with which the run ended, if any.
-    error: Option<RunError>,
+    error: Option<FlowError>,
 ) -> impl IntoView {
     let (word, class) = ending::tag(status, error.as_ref());
     view! { <span class=class>{word}</span> }

@@ -31,7 +31,7 @@ enum TimelineEvent {
 }
 
 #[derive(Debug)]
-struct Line {
+struct TimelineLine {
     at: Timestamp,
     event: TimelineEvent,
     /// The index of its step or review in the report of which the line was made.
@@ -59,9 +59,9 @@ pub fn Timeline(
     }
 }
 
-fn lines(run: Option<&Run>, report: Option<&Report>) -> Vec<Line> {
+fn lines(run: Option<&Run>, report: Option<&Report>) -> Vec<TimelineLine> {
     let mut lines = Vec::new();
-    let mut add = |at, index, event| lines.push(Line { at, event, index });
+    let mut add = |at, index, event| lines.push(TimelineLine { at, event, index });
     if let Some(run) = run {
         add(run.summary.created_at, 0, TimelineEvent::Started);
         if let Some(at) = run.summary.ended_at {
@@ -98,7 +98,7 @@ fn lines(run: Option<&Run>, report: Option<&Report>) -> Vec<Line> {
 
 /// Renders a line. This happens as soon as the lines are made, so the index is still right.
 fn line_view(
-    Line { at, event, index }: Line,
+    TimelineLine { at, event, index }: TimelineLine,
     run: Signal<Option<Run>>,
     report: Signal<Option<Report>>,
     streams: Signal<Streams>,

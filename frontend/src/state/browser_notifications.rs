@@ -37,13 +37,13 @@ pub fn storage_key(owner: &Username) -> String {
 
 /// What a notification is about: a review that waits, the comments on one, or a run that has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum NotificationTarget {
     Review(ReviewId),
     Comments(ReviewId),
     Run(RunId),
 }
 
-impl Subject {
+impl NotificationTarget {
     /// The tag of its notification. Notifications of all tabs with one tag replace each other.
     pub fn tag(self) -> String {
         match self {
@@ -64,7 +64,7 @@ impl Subject {
 /// What a notification says of a review or a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
-    pub about: Subject,
+    pub about: NotificationTarget,
     /// The severity of a review.
     severity: Option<Severity>,
     title: String,
@@ -77,7 +77,7 @@ impl News {
     /// cut.
     pub fn of(review: &Review) -> Self {
         Self {
-            about: Subject::Review(review.id),
+            about: NotificationTarget::Review(review.id),
             severity: Some(review.stakes.severity),
             title: words::cut(&named(&review.title)),
             from: words::cut(&named(&words::origin(review))),
@@ -90,14 +90,14 @@ impl News {
         let news = Self::of(review);
         let by = review.comments.last().map(|comment| format!("{} · ", Author::from(comment))).unwrap_or_default();
         let from = format!("{by}{}", news.from);
-        Self { about: Subject::Comments(review.id), from, expires_at: None, ..news }
+        Self { about: NotificationTarget::Comments(review.id), from, expires_at: None, ..news }
     }
 
     /// Reads a run that has failed, or was stopped by a decision or a deadline. Its error is left to the console.
     pub fn of_failed_run(run: &RunSummary) -> Self {
         let topic = run.topic.as_deref().map(|topic| words::cut(&named(topic))).unwrap_or_default();
         Self {
-            about: Subject::Run(run.id),
+            about: NotificationTarget::Run(run.id),
             severity: None,
             title: format!("{} · {}", ending::tag(run.status, run.error.as_ref()).0, words::cut(&named(&run.title))),
             from: topic,
@@ -120,9 +120,9 @@ pub struct BrowserNotification {
 pub fn one(news: &News, says_what: bool, until: Option<String>) -> BrowserNotification {
     let severity = news.severity.map(|severity| sentence(severity.as_str()));
     let (known, unknown) = match news.about {
-        Subject::Review(_) => (severity.as_deref(), "A review waits for you"),
-        Subject::Comments(_) => (Some("Comment"), "New comment on a review"),
-        Subject::Run(_) => (None, "A run of yours has failed"),
+        NotificationTarget::Review(_) => (severity.as_deref(), "A review waits for you"),
+        NotificationTarget::Comments(_) => (Some("Comment"), "New comment on a review"),
+        NotificationTarget::Run(_) => (None, "A run of yours has failed"),
     };
     let (title, body) = if says_what {
         let until = until.map(|until| format!(" · until {until}")).unwrap_or_default();
@@ -176,7 +176,7 @@ pub enum Shows {
 pub struct Arrivals {
     waiting: Vec<News>,
     /// What the notification of several counts.
-    counted: BTreeSet<Subject>,
+    counted: BTreeSet<NotificationTarget>,
     /// When the last notification was shown, and how many one by one since a pause.
     last: Option<Timestamp>,
     shown: usize,
@@ -191,13 +191,13 @@ impl Arrivals {
     }
 
     /// Whether this waits or is counted.
-    pub fn has(&self, about: Subject) -> bool {
+    pub fn has(&self, about: NotificationTarget) -> bool {
         self.counted.contains(&about) || self.waiting.iter().any(|news| news.about == about)
     }
 
     /// Notes that a review is over, or somebody else's, or that its comments are known. Returns whether the notification
     /// of several counts nothing any more.
-    pub fn end(&mut self, about: Subject) -> bool {
+    pub fn end(&mut self, about: NotificationTarget) -> bool {
         self.waiting.retain(|other| other.about != about);
         self.counted.remove(&about) && self.counted.is_empty()
     }
@@ -228,9 +228,9 @@ impl Arrivals {
             let mut counts = Counts::default();
             for about in &self.counted {
                 match about {
-                    Subject::Review(_) => counts.waiting += 1,
-                    Subject::Comments(_) => counts.commented += 1,
-                    Subject::Run(_) => counts.failed += 1,
+                    NotificationTarget::Review(_) => counts.waiting += 1,
+                    NotificationTarget::Comments(_) => counts.commented += 1,
+                    NotificationTarget::Run(_) => counts.failed += 1,
                 }
             }
             shows.push(Shows::Several(counts));
@@ -256,7 +256,7 @@ mod tests {
 
     fn asked(number: u32) -> News {
         let id = ReviewId(format!("00000000-0000-0000-0000-{number:012}").parse().unwrap());
-        News { about: Subject::Review(id), ..News::of(&review(1, 1, json!({}))) }
+        News { about: NotificationTarget::Review(id), ..News::of(&review(1, 1, json!({}))) }
     }
 
     fn at(seconds: i64) -> Timestamp {

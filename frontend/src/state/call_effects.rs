@@ -27,7 +27,7 @@ pub fn sentence(review: &Review, fate: Fate<'_>) -> String {
     let Some(first) = review.actions.first() else { return String::new() };
     let words = action_words::words(review, first);
     let is_call = first.action_type == ActionType::Tool;
-    match (told(review), fate) {
+    match (hearer_name(review), fate) {
         (Some(who), Fate::Rejected { reason: true }) => {
             format!("{who} is told to make no call, and gets what you wrote.")
         }
@@ -53,7 +53,7 @@ pub fn sentence(review: &Review, fate: Fate<'_>) -> String {
 /// The label of the text field for the reason of a rejection, or for an answer in place of an action. It says who gets
 /// the text.
 pub fn asks_for(review: &Review, kind: ActionKind) -> Option<String> {
-    let who = told(review)?;
+    let who = hearer_name(review)?;
     Some(match kind {
         ActionKind::Respond => format!("The result in its place. {who} gets it."),
         _ => format!("Why not? {who} is told."),
@@ -62,7 +62,7 @@ pub fn asks_for(review: &Review, kind: ActionKind) -> Option<String> {
 
 /// Whoever is told of a decision on calls that it makes itself, at the beginning of a sentence; `None` if Countersign
 /// carries the actions out.
-fn told(review: &Review) -> Option<String> {
+fn hearer_name(review: &Review) -> Option<String> {
     if !action_words::are_proposed(review) {
         return None;
     }

@@ -42,7 +42,7 @@ pub struct Piece {
 
 /// A line of code, with the changed words marked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct DiffLine {
     /// Which of the two texts it is in.
     pub side: Side,
     /// Its number in the old text, from 1; `None` if it is not there.
@@ -133,7 +133,7 @@ fn push(pieces: &mut Vec<Piece>, side: Side, text: &str) {
 }
 
 /// Compares two texts by lines, and marks the changed words in changed lines.
-pub fn lines(old: &str, new: &str) -> Vec<Line> {
+pub fn lines(old: &str, new: &str) -> Vec<DiffLine> {
     let deadline = deadline();
     let (old, new): (Vec<_>, Vec<_>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
     let mut lines = Vec::new();
@@ -143,7 +143,7 @@ pub fn lines(old: &str, new: &str) -> Vec<Line> {
             _ => None,
         };
         let mut marked = marked.into_iter().flatten();
-        lines.extend(changes(&[operation], &old, &new).map(|change| Line {
+        lines.extend(changes(&[operation], &old, &new).map(|change| DiffLine {
             side: change.tag().into(),
             old: change.old_index().map(|before| before + 1),
             new: change.new_index().map(|after| after + 1),
@@ -276,7 +276,7 @@ mod tests {
     fn words_that_changed_in_a_line_are_marked() {
         let lines = lines("let a = one;\n", "let a = two;\n");
         let marked =
-            |line: &Line| line.parts.iter().filter(|(marked, _)| *marked).map(|(_, text)| text.clone()).collect();
+            |line: &DiffLine| line.parts.iter().filter(|(marked, _)| *marked).map(|(_, text)| text.clone()).collect();
         let marks: Vec<Vec<String>> = lines.iter().map(marked).collect();
         assert_eq!(marks, [["one;"], ["two;"]]);
         let texts: Vec<String> =

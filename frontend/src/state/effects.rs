@@ -101,7 +101,7 @@ fn without_message(review: &Review, option: &ReviewOption) -> String {
         (ChoiceKind::Stop, _) if hearer(review) == Hearer::Run => {
             "Ends the run, unless the flow says what follows a rejection.".to_owned()
         }
-        (ChoiceKind::Accept | ChoiceKind::Stop, _) => heard(review, "this answer"),
+        (ChoiceKind::Accept | ChoiceKind::Stop, _) => effect_on_hearer(review, "this answer"),
         (ChoiceKind::Correct, _) => match (&review.source, &option.message) {
             (Some(source), Some(message)) => format!("{} revises it: “{message}”", source.node.place()),
             (Some(source), None) => format!("{} revises it, using what you write.", source.node.place()),
@@ -113,13 +113,13 @@ fn without_message(review: &Review, option: &ReviewOption) -> String {
 /// The effect of an answer in free text, in a sentence.
 pub fn of_text(review: &Review) -> String {
     match &review.source {
-        _ if review.answers_in_words() => heard(review, "your answer"),
+        _ if review.answers_in_words() => effect_on_hearer(review, "your answer"),
         Some(source) => format!("{} revises it, using what you wrote.", source.node.place()),
         None => "The previous step revises it, using what you wrote.".to_owned(),
     }
 }
 
-fn heard(review: &Review, what: &str) -> String {
+fn effect_on_hearer(review: &Review, what: &str) -> String {
     match hearer(review) {
         Hearer::Agent => format!("The agent gets {what} and continues."),
         Hearer::Caller => format!("{} gets {what}.", review.requested_by),

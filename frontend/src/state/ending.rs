@@ -1,7 +1,7 @@
 //! The status of a run in words. A run whose status in the API is `failed` may have failed, or a decision or a deadline
 //! may have stopped it as the flow says.
 
-use shared::error::RunError;
+use shared::error::FlowError;
 pub use shared::run::Ending;
 use shared::run::RunStatus;
 
@@ -25,7 +25,7 @@ pub fn word(status: RunStatus) -> &'static str {
 }
 
 /// The label of a run's status, given the error that it ended with, and the CSS class of its tag.
-pub fn tag(status: RunStatus, error: Option<&RunError>) -> (&'static str, &'static str) {
+pub fn tag(status: RunStatus, error: Option<&FlowError>) -> (&'static str, &'static str) {
     let class = match (status, Ending::of(error)) {
         (RunStatus::Failed, Some(ending)) => return (ending_word(ending), "tag status"),
         (RunStatus::Running, _) => "tag status accent live",
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn what_people_stop_is_no_failure() {
-        let of = |code| tag(RunStatus::Failed, Some(&RunError { code, message: "no".to_owned(), node: None }));
+        let of = |code| tag(RunStatus::Failed, Some(&FlowError { code, message: "no".to_owned(), node: None }));
         assert_eq!(of(FlowCode::FlowHumanRejected), ("Rejected", "tag status"));
         assert_eq!(of(FlowCode::FlowHumanTimeout), ("Expired", "tag status"));
         assert_eq!(of(FlowCode::ModelFailed), ("Failed", "tag status stop"));

@@ -8,7 +8,7 @@ use shared::run::RunSummary;
 
 /// The largest number of runs in memory besides those that the list has loaded; the oldest are dropped. (Ids begin with the
 /// time.)
-const KEPT: usize = if cfg!(test) { 3 } else { 5000 };
+const MAX_KEPT: usize = if cfg!(test) { 3 } else { 5000 };
 
 /// Runs by id. Summaries with an older or equal revision are ignored.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -92,7 +92,7 @@ impl Runs {
 
     /// Drops the oldest runs that the list has not loaded, down to the limit.
     fn drop_oldest(&mut self) {
-        while self.known.len() > KEPT + self.loaded.len() {
+        while self.known.len() > MAX_KEPT + self.loaded.len() {
             let Some(oldest) = self.known.keys().find(|id| !self.loaded.contains(id)).copied() else { return };
             self.known.remove(&oldest);
         }
@@ -155,8 +155,8 @@ mod tests {
         runs.put_loaded(entry.event.run().unwrap());
         (2..20).for_each(|number| runs.apply(&started(number).1));
         assert!(runs.get(oldest).is_some());
-        assert_eq!(runs.all().count(), KEPT + 1);
+        assert_eq!(runs.all().count(), MAX_KEPT + 1);
         runs.unload();
-        assert_eq!((runs.get(oldest), runs.all().count()), (None, KEPT));
+        assert_eq!((runs.get(oldest), runs.all().count()), (None, MAX_KEPT));
     }
 }

@@ -3,7 +3,7 @@
 use shared::client::query_string;
 use shared::id::Username;
 use shared::inbox::{ReviewOrder, ReviewQuery};
-use shared::view::{MAX_VIEW_NAME, MAX_VIEWS, View};
+use shared::saved_view::{MAX_VIEW_NAME, MAX_VIEWS, SavedView};
 
 /// The key under which the browser stores a person's views.
 pub fn storage_key(owner: &Username) -> String {
@@ -19,14 +19,14 @@ pub const FIRST: u32 = 20;
 
 /// The query with which the list of the default view is first requested; `None` without a default view:
 /// `index.html` has the query of all reviews.
-pub fn first_query(views: &[View]) -> Option<String> {
+pub fn first_query(views: &[SavedView]) -> Option<String> {
     let filter = default_filter(views)?.clone();
     let query = query_string(&ReviewQuery { order: Some(ReviewOrder::Urgency), limit: Some(FIRST), ..filter });
     Some(query.trim_start_matches('?').to_owned())
 }
 
 /// Adds a view at the end; fails with what is wrong with it. As the default, it takes the place of the one before.
-pub fn with(views: &[View], name: &str, filter: &ReviewQuery, default: bool) -> Result<Vec<View>, String> {
+pub fn with(views: &[SavedView], name: &str, filter: &ReviewQuery, default: bool) -> Result<Vec<SavedView>, String> {
     if views.len() >= MAX_VIEWS {
         return Err(format!("At most {MAX_VIEWS} views can be saved. Remove one first."));
     }
@@ -36,7 +36,7 @@ pub fn with(views: &[View], name: &str, filter: &ReviewQuery, default: bool) -> 
             view.default = false;
         }
     }
-    all.push(View { name: name.trim().to_owned(), filter: filter.clone(), default });
+    all.push(SavedView { name: name.trim().to_owned(), filter: filter.clone(), default });
     match wrong_name(&all, all.len() - 1) {
         Some(wrong) => Err(wrong),
         None => Ok(all),
@@ -44,9 +44,10 @@ pub fn with(views: &[View], name: &str, filter: &ReviewQuery, default: bool) -> 
 }
 
 /// What is wrong with the name of a view, if anything.
-pub fn wrong_name(views: &[View], index: usize) -> Option<String> {
+pub fn wrong_name(views: &[SavedView], index: usize) -> Option<String> {
     let name = views.get(index)?.name.trim();
-    let is_same = |(at, other): (usize, &View)| at != index && other.name.trim().to_lowercase() == name.to_lowercase();
+    let is_same =
+        |(at, other): (usize, &SavedView)| at != index && other.name.trim().to_lowercase() == name.to_lowercase();
     if name.is_empty() {
         Some("A view needs a name.".to_owned())
     } else if name.chars().count() > MAX_VIEW_NAME {
@@ -57,12 +58,12 @@ pub fn wrong_name(views: &[View], index: usize) -> Option<String> {
 }
 
 /// Whether this filter can be saved: it is one, and no view has it.
-pub fn is_new(views: &[View], filter: &ReviewQuery) -> bool {
+pub fn is_new(views: &[SavedView], filter: &ReviewQuery) -> bool {
     *filter != ReviewQuery::default() && views.iter().all(|view| view.filter != *filter)
 }
 
 /// The filter that the inbox opens with, if any.
-pub fn default_filter(views: &[View]) -> Option<&ReviewQuery> {
+pub fn default_filter(views: &[SavedView]) -> Option<&ReviewQuery> {
     views.iter().find(|view| view.default).map(|view| &view.filter)
 }
 
@@ -84,15 +85,15 @@ mod tests {
         let two = with(&one, "Other", &filter("b"), true).unwrap();
         assert_eq!(default_filter(&two), Some(&filter("b")), "there is one default");
         assert_eq!(two.iter().filter(|view| view.default).count(), 1);
-        let many: Vec<View> =
-            (0..MAX_VIEWS).map(|number| View { name: number.to_string(), ..View::default() }).collect();
+        let many: Vec<SavedView> =
+            (0..MAX_VIEWS).map(|number| SavedView { name: number.to_string(), ..SavedView::default() }).collect();
         assert!(with(&many, "One more", &filter("c"), false).is_err());
     }
 
     #[test]
     fn the_first_request_is_that_of_the_default_view() {
         let page = include_str!("../../index.html");
-        let all = [View { default: true, ..View::default() }];
+        let all = [SavedView { default: true, ..SavedView::default() }];
         for part in [first_query(&all).unwrap().as_str(), FIRST_QUERY] {
             assert!(page.contains(&format!("\"{part}\"")), "{part}");
         }

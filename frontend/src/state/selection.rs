@@ -12,7 +12,7 @@ use super::selection_note::Note;
 use super::verdict::{Intent, keys};
 
 /// The most reviews that can be selected: their page shows the whole content of each.
-pub const MOST: usize = 20;
+pub const MAX_SELECTED: usize = 20;
 
 /// What this person has done with a review so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,7 +148,7 @@ impl Selection {
 
     /// Whether no more reviews can be selected.
     pub fn is_full(&self) -> bool {
-        self.ticked().count() >= MOST
+        self.ticked().count() >= MAX_SELECTED
     }
 
     /// Selects a review, unless there are too many. The page keeps as many that are no longer selected, so that those
@@ -161,7 +161,7 @@ impl Selection {
             one.ticked = true;
             return;
         }
-        if self.all.len() >= 2 * MOST
+        if self.all.len() >= 2 * MAX_SELECTED
             && let Some(over) = self.all.iter().position(|one| !one.ticked)
         {
             self.all.remove(over);
@@ -237,7 +237,7 @@ impl Selection {
             one.ticked &= revision.is_some();
             one.choice.take_if(|choice| revision != Some(choice.revision));
         }
-        let room = MOST.saturating_sub(self.ticked().count());
+        let room = MAX_SELECTED.saturating_sub(self.ticked().count());
         for index in again.into_iter().take(room) {
             self.all[index].ticked = true;
         }

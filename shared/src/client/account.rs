@@ -8,8 +8,8 @@ use crate::api::{
     SecondFactorState, SessionConfirmation, SessionInfo, User,
 };
 use crate::id::SessionId;
+use crate::saved_view::Views;
 use crate::single_sign_on::LoginWays;
-use crate::view::Views;
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/session`: the identity provider that people may log in with, if there is one; needs no login.
@@ -36,7 +36,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     }
 
     /// `GET /api/v1/me/views`: the caller's saved views of the inbox.
-    pub async fn views(&self) -> ApiResult<Views> {
+    pub async fn saved_views(&self) -> ApiResult<Views> {
         self.get("/api/v1/me/views".into()).await
     }
 

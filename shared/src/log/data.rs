@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::JsonMap;
 use crate::definition::Effect;
 use crate::deputy::Deputyship;
-use crate::error::RunError;
+use crate::error::FlowError;
 use crate::feedback::Feedback;
 use crate::grant::Grant;
 use crate::id::{FeedbackId, FlowId, NodeId, ReviewId, StepId, Username};
@@ -216,7 +216,7 @@ data! {
         /// The step after the commit.
         step: Step,
         /// The error of the failed attempt.
-        error: RunError,
+        error: FlowError,
         /// The time of the next attempt.
         due_at: Timestamp,
     }
@@ -260,7 +260,7 @@ data! {
         /// The usage; `None` if the call failed without any.
         usage: Option<AgentCall>,
         /// The error; `None` if the call succeeded.
-        error: Option<RunError>,
+        error: Option<FlowError>,
         /// Whether the run, or the map that it belongs to, was already over, so that nothing follows from it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         late: bool,
@@ -291,7 +291,7 @@ data! {
         result: Option<Value>,
         /// The error; `None` if the call succeeded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<RunError>,
+        error: Option<FlowError>,
         /// Whether the run, or the map that it belongs to, was already over, so that nothing follows from it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         late: bool,

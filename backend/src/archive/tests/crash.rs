@@ -7,7 +7,7 @@ use shared::id::RunId;
 
 use super::support::{World, launch};
 use crate::archive::folder::Folder;
-use crate::archive::piece::{self, Header, Line, Writer};
+use crate::archive::piece::{self, ArchiveLine, Header, Writer};
 use crate::store::tests::support::on_both;
 use crate::store::{Change, CommitError, NewArchive, Operation, RunInArchive};
 
@@ -25,7 +25,7 @@ impl World {
         let (mut rest, mut runs) = (&bytes[..], BTreeMap::new());
         while !rest.is_empty() {
             let read = piece::read(rest, |line| {
-                if let Line::Run(run) = line {
+                if let ArchiveLine::Run(run) = line {
                     *runs.entry(run.run).or_default() += 1;
                 }
                 Ok(true)

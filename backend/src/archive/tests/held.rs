@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::id::{ReviewId, RunId};
 use shared::log::{Cursor, EntryKind};
 
-use super::support::{DAY, KEPT, World, key, launch};
+use super::support::{DAY, RETENTION, World, key, launch};
 use crate::clock::{Clock as _, Moment, SystemClock};
 use crate::engine::Carrier;
 use crate::store::tests::support::{actor, decide, on_both};
@@ -24,7 +24,7 @@ on_both! {
 
 async fn what_is_not_sealed_stays(mut world: World) {
     world.finished(2).await;
-    world.record.clock.advance(KEPT + DAY);
+    world.record.clock.advance(RETENTION + DAY);
     assert_eq!(world.archiver().pass().await.expect("looks"), 0);
     world.record.seal_all().await;
     assert_eq!(world.archiver().pass().await.expect("archives"), 2);
@@ -52,7 +52,7 @@ async fn a_run_with_a_pending_review_stays(mut world: World) {
     // A finished run with a handoff that nobody has taken yet.
     let of_run = if world.record.is_postgres() { format!("'{run}'") } else { format!("x'{}'", run.0.simple()) };
     world.record.behind_its_back(&format!("UPDATE runs SET status = 'completed' WHERE id = {of_run}")).await;
-    world.record.clock.advance(KEPT + DAY);
+    world.record.clock.advance(RETENTION + DAY);
     assert_eq!(world.archiver().pass().await.expect("looks"), 0);
     world.record.behind_its_back(&format!("UPDATE reviews SET status = 'resolved' WHERE run_id = {of_run}")).await;
     assert_eq!(world.archiver().pass().await.expect("archives"), 1);

@@ -17,7 +17,7 @@ use crate::store::{Actor, Change, IdempotencyKey, NewFlow, Operation, Store};
 
 pub const DAY: Duration = Duration::from_hours(24);
 /// The retention of runs.
-pub const KEPT: Duration = Duration::from_hours(90 * 24);
+pub const RETENTION: Duration = Duration::from_hours(90 * 24);
 
 pub struct World {
     pub record: audit::World,
@@ -71,9 +71,9 @@ impl World {
         files.remove(0)
     }
 
-    /// Creates an archiver with the retention [`KEPT`], as after a restart of the server.
+    /// Creates an archiver with the retention [`RETENTION`], as after a restart of the server.
     pub fn archiver(&self) -> Archiver {
-        self.archiver_of(Some(KEPT))
+        self.archiver_of(Some(RETENTION))
     }
 
     pub fn archiver_of(&self, runs: Option<Duration>) -> Archiver {
@@ -98,7 +98,7 @@ impl World {
     /// Seals everything, and lets the retention of finished runs pass.
     pub async fn grow_old(&mut self) {
         self.record.seal_all().await;
-        self.record.clock.advance(KEPT + DAY);
+        self.record.clock.advance(RETENTION + DAY);
     }
 
     /// Verifies the audit log together with the archive files.

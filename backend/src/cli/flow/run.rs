@@ -147,7 +147,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
 /// at the terminal.
 fn quit(error: RunError, shown: &str, interrupted: bool, alone: bool) -> Quit {
     let message = text::lines(&error.to_string()).join("\n");
-    let at = |failure: &shared::error::RunError| {
+    let at = |failure: &shared::error::FlowError| {
         failure.node.as_ref().map(|node| format!(" (at `{node}`)")).unwrap_or_default()
     };
     match error {

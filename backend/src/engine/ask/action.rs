@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::ActionDecision;
 use shared::definition::{ActionKind, Gate, GuardrailScope};
-use shared::error::{FlowCode, Mistake, RunError, pointer};
+use shared::error::{FlowCode, FlowError, Mistake, pointer};
 use shared::id::NodeId;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
 
+use super::content::title;
 use super::content::{Content, schema_of};
-use super::guard::{fitting_output, guard};
-use super::title;
+use super::guardrails::apply::{apply_guardrails, fitting_output};
 use crate::engine::answer::read_answer;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::Conversation;
@@ -22,7 +22,7 @@ use crate::engine::next::QuestionAnswer;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Findings, Ruling};
-use crate::engine::{scope, view};
+use crate::engine::{projection, scope};
 use crate::flow::guardrail::{Finding, action};
 use crate::flow::{Compiled, embed, has_references, reference};
 
@@ -128,7 +128,7 @@ impl<'f> Builder<'f> {
             (Subject::Agent { .. }, Phase::Agent { conversation, .. }) => Some(Proposed::of_agent(conversation)),
             (Subject::Output { .. }, Phase::Returning { step }) => {
                 let flow = self.flow.of(&step.node);
-                let output = view::output(flow, self.state.keys_of(&step.node));
+                let output = projection::output(flow, self.state.keys_of(&step.node));
                 Some(Proposed::of_output(flow, output))
             }
             _ => None,
@@ -141,7 +141,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Builds the content of a review about an action; `None` if there is no action, or no gate holds it back.
-    pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Result<Option<Content>, RunError> {
+    pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Result<Option<Content>, FlowError> {
         let Some((proposed, gate)) = self.proposed(subject).zip(self.gate_of(subject)) else { return Ok(None) };
         let mut allowed_decisions = gate.allowed_decisions();
         let kind = if proposed.is_agent() { ReviewKind::Agent } else { ReviewKind::Output };
@@ -230,7 +230,7 @@ impl<'f> Builder<'f> {
         let fits = |redacted: JsonMap| {
             if proposed.is_agent() { Ok(redacted) } else { fitting_output(self.flow.of(&step.node), redacted) }
         };
-        let (passed, findings) = guard(arguments, check, fits);
+        let (passed, findings) = apply_guardrails(arguments, check, fits);
         (passed.map_or_else(Ruling::from, Ruling::Proceeds), findings)
     }
 

@@ -9,12 +9,12 @@ use shared::id::NodeId;
 use shared::request::Request;
 use shared::review::{ActionType, Changes, Review};
 
-use super::calls::answer_all;
+use super::content::calls::answer_all;
 use super::decide::effect::chosen;
 use super::decide::verdict::{CheckedVerdict, NodeVerdict};
 use super::decide::{validate, verdict};
-use super::guardrail::PutIn;
-use super::handler_outcome::HandlerDecision;
+use super::guardrails::check::PutIn;
+use super::handlers::outcome::HandlerDecision;
 use crate::engine::builder::Builder;
 use crate::engine::question::Subject;
 use crate::engine::transition::Refusal;

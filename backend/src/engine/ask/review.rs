@@ -3,7 +3,7 @@
 
 use shared::author::Author;
 use shared::decision::{Decision, Via};
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
 use shared::review::{Advice, AskedHandler, Item, Outcome, Resolution, Review, ReviewStatus};
@@ -11,10 +11,10 @@ use shared::run::Step;
 use shared::time::Timestamp;
 use shared::voting::Edited;
 
+use super::content::subject::nothing_waits;
+use super::content::title;
 use super::content::{Content, human};
 use super::deadline::warning;
-use super::subject::nothing_waits;
-use super::title;
 use super::vote::void::{overlay, void};
 use crate::engine::builder::Builder;
 use crate::engine::carrier;
@@ -22,11 +22,11 @@ use crate::engine::next::QuestionAnswer;
 use crate::engine::question::{Asked, Question, Subject, Timer};
 use crate::engine::ruling::Findings;
 use crate::engine::transition::TaskKind;
-use crate::engine::{digest, view};
+use crate::engine::{digest, projection};
 
 impl Builder<'_> {
     /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them.
-    pub(super) fn ask_people(&mut self, asking: Question, channel: Option<AskedHandler>) -> Result<(), RunError> {
+    pub(super) fn ask_people(&mut self, asking: Question, channel: Option<AskedHandler>) -> Result<(), FlowError> {
         let step = self.state.step_of(&asking.subject).cloned().ok_or_else(nothing_waits)?;
         let id = asking.review;
         let expires_at = if asking.pending {
@@ -71,7 +71,7 @@ impl Builder<'_> {
     }
 
     /// Returns the review of a question as it would be opened now.
-    pub(super) fn composed(&self, asking: &Question) -> Result<Review, RunError> {
+    pub(super) fn composed(&self, asking: &Question) -> Result<Review, FlowError> {
         let content = self.content(&asking.subject)?;
         let step = self.state.step_of(&asking.subject).ok_or_else(nothing_waits)?;
         Ok(self.review_of(asking.review, step, content, asking.advice.clone()))
@@ -168,7 +168,7 @@ impl Builder<'_> {
             decisions: Vec::new(),
             resolution: None,
             context: self.state.context.clone(),
-            usage: view::usage(&self.state, self.now),
+            usage: projection::usage(&self.state, self.now),
             requested_by: self.state.requested_by.clone(),
             created_at: self.now,
             expires_at,

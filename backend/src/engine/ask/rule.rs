@@ -1,5 +1,5 @@
 //! The outcome for the subject of a decided question: the only way from approval to effect. Calls and other actions
-//! each have their own (`guardrail.rs`, `action.rs`).
+//! each have their own (`guardrails/check.rs`, `action.rs`).
 
 use std::collections::BTreeMap;
 

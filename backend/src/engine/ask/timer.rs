@@ -8,13 +8,13 @@ use shared::JsonMap;
 use shared::access::REVIEWER;
 use shared::decision::Via;
 use shared::definition::{ChoiceKind, Escalate, OnTimeout, Reviewers};
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::{ReviewId, TaskId};
 use shared::log::ReviewChange;
 use shared::review::Review;
 use shared::time::Timestamp;
 
-use super::calls::answer_all;
+use super::content::calls::answer_all;
 use super::deadline::warning;
 use super::decision_scope::Remembered;
 use super::vote::shown_edits;
@@ -93,7 +93,7 @@ impl Builder<'_> {
             }
             (OnTimeout::Error, _) => {
                 let node = review.node.clone();
-                QuestionAnswer::TimedOut(RunError { code: FlowCode::FlowHumanTimeout, message: reason.clone(), node })
+                QuestionAnswer::TimedOut(FlowError { code: FlowCode::FlowHumanTimeout, message: reason.clone(), node })
             }
             (on_timeout, Subject::Node { .. }) => {
                 QuestionAnswer::Node(self.node_timed_out(&review, on_timeout, &reason))

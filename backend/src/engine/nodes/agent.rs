@@ -2,7 +2,7 @@
 //! calls that are executed (`call.rs`) before the next turn.
 
 use shared::JsonMap;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::{NodeId, TaskId};
 use shared::run::Step;
 
@@ -12,8 +12,8 @@ use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::phase::{Branch, Phase};
 use crate::engine::ruling::Ruling;
-use crate::engine::spent::Spent;
 use crate::engine::transition::{Refusal, TaskKind};
+use crate::engine::usage::Spent;
 
 impl Builder<'_> {
     /// Enters an agent node. With a correction, the conversation opens with the prompt, the agent's last answer and the
@@ -25,7 +25,7 @@ impl Builder<'_> {
         agent: &str,
         prompt: Option<&str>,
         correction: Option<String>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), FlowError> {
         let mut messages = vec![Message::User { text: self.prompt(&step, prompt)? }];
         if let Some(correction) = correction {
             let last = self.state.answers.get(&step.node).cloned();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::JsonMap;
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::id::NodeId;
 use shared::run::Step;
 
@@ -49,7 +49,7 @@ impl Builder<'_> {
         branch: u32,
         step: Step,
         conversation: &Conversation,
-        error: RunError,
+        error: FlowError,
     ) {
         match &conversation.purpose {
             Purpose::Answer | Purpose::Choice(_) => self.fail_step(branch, step, error),
@@ -68,7 +68,7 @@ impl Builder<'_> {
         branch: u32,
         step: Step,
         conversation: &Conversation,
-        error: RunError,
+        error: FlowError,
     ) {
         match &conversation.purpose {
             Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Refused(error)),

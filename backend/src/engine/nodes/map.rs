@@ -8,7 +8,7 @@
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::MapNode;
-use shared::error::{FlowCode, RunError, json_type};
+use shared::error::{FlowCode, FlowError, json_type};
 use shared::id::NodeId;
 use shared::run::Step;
 
@@ -26,7 +26,7 @@ impl Builder<'_> {
         mut step: Step,
         map: &MapNode,
         correction: Option<&str>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), FlowError> {
         let flow = self.flow;
         let items = self.items(&step, map).map_err(|why| failure(FlowCode::FlowCondition, &step.node, why))?;
         let mapped = step.node.beside(&map.node);
@@ -111,7 +111,7 @@ impl Builder<'_> {
     }
 
     /// Fails the map of an item that failed. The map's own failure policy applies.
-    pub(in crate::engine) fn item_failed(&mut self, part: MapItem, error: RunError) {
+    pub(in crate::engine) fn item_failed(&mut self, part: MapItem, error: FlowError) {
         if let Some(step) = self.end_map(part, "another item of the list failed") {
             self.fail_step(part.map, step, error);
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::FlowCall;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::NodeId;
 use shared::run::Step;
 
@@ -18,9 +18,9 @@ use crate::engine::invoke::listed;
 use crate::engine::launch::{checked_input, properties, state_keys};
 use crate::engine::next::Arrival;
 use crate::engine::phase::{Branch, Phase};
+use crate::engine::projection;
 use crate::engine::scope;
 use crate::engine::state::Frame;
-use crate::engine::view;
 
 impl Builder<'_> {
     /// Enters a flow node: starts the called flow in a new frame. `Err` if the step fails.
@@ -30,7 +30,7 @@ impl Builder<'_> {
         mut step: Step,
         call: &FlowCall,
         correction: Option<String>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), FlowError> {
         let flow = self.flow;
         let Some((called, start)) = flow.called(&step.node).and_then(|called| Some((called, called.flow.start()?)))
         else {
@@ -49,7 +49,7 @@ impl Builder<'_> {
 
     /// Returns the checked input of a call: its rendered templates, or the readable keys that the called flow's `input`
     /// names.
-    fn call_input(&self, step: &Step, call: &FlowCall, correction: Option<&str>) -> Result<JsonMap, RunError> {
+    fn call_input(&self, step: &Step, call: &FlowCall, correction: Option<&str>) -> Result<JsonMap, FlowError> {
         let called = self.flow.called(&step.node);
         let rendered = if call.input.is_empty() {
             scope::readable_of(self.flow, &self.state, step, called.and_then(properties))
@@ -79,7 +79,7 @@ impl Builder<'_> {
             return true;
         }
         let keys = self.state.frames.get(&frame).map(|frame| frame.keys.clone()).unwrap_or_default();
-        let output = view::output(self.flow.of(&NodeId::end_of(&frame)), &keys);
+        let output = projection::output(self.flow.of(&NodeId::end_of(&frame)), &keys);
         self.give_to_caller(&frame, output);
         true
     }

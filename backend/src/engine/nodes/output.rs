@@ -10,10 +10,10 @@ use crate::engine::builder::{Builder, failure};
 use crate::engine::invoke::listed;
 use crate::engine::next::StepEnd;
 use crate::engine::phase::Phase;
+use crate::engine::projection;
 use crate::engine::question::Subject;
 use crate::engine::ruling::Ruling;
 use crate::engine::scope::Visit;
-use crate::engine::view;
 
 impl Builder<'_> {
     /// Handles the end of a flow: fails it if its output is not valid; holds the output back if its gate closes, or if
@@ -21,7 +21,7 @@ impl Builder<'_> {
     pub(in crate::engine) fn hold_output(&mut self, frame: &str) -> bool {
         let node = NodeId::end_of(frame);
         let flow = self.flow.of(&node);
-        let output = view::output(flow, self.state.keys_of(&node));
+        let output = projection::output(flow, self.state.keys_of(&node));
         let mistakes = flow.check_output(&output, "");
         if !mistakes.is_empty() {
             let why = format!("the output does not match `output_schema`: {}", listed(&mistakes));

@@ -2,7 +2,7 @@
 
 use shared::JsonMap;
 use shared::definition::{RouterNode, Target};
-use shared::error::RunError;
+use shared::error::FlowError;
 use shared::run::Step;
 
 use crate::engine::answer::listed;
@@ -18,7 +18,7 @@ impl Builder<'_> {
         branch: u32,
         step: Step,
         router: &RouterNode,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), FlowError> {
         let Some(agent) = &router.agent else {
             self.finish_step(branch, step, JsonMap::new());
             return Ok(());
@@ -59,7 +59,7 @@ impl Builder<'_> {
         if lines.is_empty() { lines } else { lines + "\n" }
     }
 
-    fn router_prompt(&self, step: &Step, router: &RouterNode) -> Result<String, RunError> {
+    fn router_prompt(&self, step: &Step, router: &RouterNode) -> Result<String, FlowError> {
         match &router.prompt {
             Some(template) => self.render(step, template, Visit::default()),
             None => Ok(format!("Choose where to go next.\n\n{}", self.material(step))),

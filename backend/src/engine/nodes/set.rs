@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::Node;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure, unevaluated};
@@ -18,7 +18,7 @@ impl Builder<'_> {
         step: Step,
         node: &Node,
         values: &IndexMap<String, Value>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), FlowError> {
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         let mut writes = JsonMap::new();
         for (key, template) in values {

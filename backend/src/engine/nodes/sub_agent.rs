@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use shared::definition::ToolKind;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
@@ -29,7 +29,7 @@ impl Builder<'_> {
         }
     }
 
-    fn task_of(&mut self, branch: u32, step: &Step, id: &str) -> Result<Conversation, RunError> {
+    fn task_of(&mut self, branch: u32, step: &Step, id: &str) -> Result<Conversation, FlowError> {
         let refuse = |why: String| Err(failure(FlowCode::ToolFailed, &step.node, why));
         let calls = self.state.phase(branch).map(Phase::calls).unwrap_or_default();
         let Some(call) = calls.iter().find(|call| call.id == id).cloned() else {

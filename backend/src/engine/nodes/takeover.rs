@@ -35,7 +35,7 @@ impl Builder<'_> {
         let tool = conversation.calls.iter().find(|own| own.id == call).map(|own| own.tool.clone());
         // Whoever works for the agent is gone after that work has ended.
         let handover = match &then {
-            Takeover::GivesTo { instructions, .. } => self.handover(branch, &conversation, instructions),
+            Takeover::GivesTo { instructions, .. } => self.successor_prompt(branch, &conversation, instructions),
             Takeover::Answers { .. } | Takeover::Writes { .. } | Takeover::Stops { .. } => String::new(),
         };
         let agent = conversation.agent.clone();

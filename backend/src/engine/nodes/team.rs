@@ -3,15 +3,15 @@
 //! next turn ([`crate::engine::team`]).
 
 use shared::definition::{Team, TeamStrategy};
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::run::Step;
 
-use crate::engine::accounts::add_all;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::next::{TurnEnd, TurnEnded};
 use crate::engine::phase::Phase;
 use crate::engine::team::{Contribution, NextTurn, TeamWork};
+use crate::engine::usage_by_agent::add_all;
 
 impl Builder<'_> {
     /// Enters a team node. With a correction, the prompt contains the last answer and the correction. `Err` if the step
@@ -22,7 +22,7 @@ impl Builder<'_> {
         step: Step,
         team: &Team,
         correction: Option<&str>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), FlowError> {
         let mut prompt = self.prompt(&step, team.prompt.as_deref())?;
         if let Some(correction) = correction {
             let last = self.state.answers.get(&step.node).map_or("", String::as_str);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::Gate;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
@@ -26,7 +26,7 @@ impl<'f> Builder<'f> {
         tool: &str,
         templates: Option<&JsonMap>,
         correction: Option<String>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), FlowError> {
         let mut call = self.tool_call(&step, tool, templates, correction.as_deref())?;
         let at = CallSite { step: &step, agent: None, correction: correction.as_deref() };
         match self.hold_back(at, &mut call) {
@@ -49,7 +49,7 @@ impl<'f> Builder<'f> {
         tool: &str,
         templates: Option<&JsonMap>,
         correction: Option<&str>,
-    ) -> Result<ToolCall, RunError> {
+    ) -> Result<ToolCall, FlowError> {
         let arguments = if let Some(templates) = templates {
             self.render_object(step, templates, correction)?
         } else {

@@ -1,7 +1,7 @@
 //! Turns of a conversation: opens a turn, and calls its model.
 
 use shared::definition::Agent;
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::id::NodeId;
 use shared::run::Step;
 
@@ -20,7 +20,7 @@ impl Builder<'_> {
         step: &Step,
         name: &str,
         messages: Vec<Message>,
-    ) -> Result<Conversation, RunError> {
+    ) -> Result<Conversation, FlowError> {
         let flow = self.flow.of(&step.node);
         let Some(agent) = flow.flow.agents.get(name) else {
             return Err(failure(FlowCode::FlowInvalid, &step.node, format!("the flow has no agent `{name}`")));
@@ -38,7 +38,7 @@ impl Builder<'_> {
         name: &str,
         team: &TeamWork,
         messages: Vec<Message>,
-    ) -> Result<Conversation, RunError> {
+    ) -> Result<Conversation, FlowError> {
         match team.specialists.get(name) {
             Some(specialist) => {
                 let conversation = Conversation::new(name, specialist.agent.instructions.clone(), messages);

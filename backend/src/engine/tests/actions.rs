@@ -194,8 +194,8 @@ fn the_output_is_given_once_somebody_has_given_leave() {
     assert_eq!(action.arguments, object(json!({ "reply": "Dear Ann" })), "only what is given is asked about");
     assert_eq!(action.allowed_decisions, [ActionKind::Approve, ActionKind::Edit, ActionKind::Reject]);
     assert_eq!(play.status(), RunStatus::WaitingForHuman);
-    assert_eq!(view(Some(&play.flow), &play.snapshot.state).output, None);
-    let position = &view(None, &play.snapshot.state).positions[0];
+    assert_eq!(shown_run(Some(&play.flow), &play.snapshot.state).output, None);
+    let position = &shown_run(None, &play.snapshot.state).positions[0];
     assert_eq!((position.node.as_str(), position.review), ("end", Some(review.id)));
     let hears = Verdict::Actions {
         decisions: [("output".to_owned(), ActionDecision::APPROVE)].into(),
@@ -348,7 +348,7 @@ fn an_output_that_does_not_fit_the_flows_schema_is_not_given_out() {
     let refused = play.try_decide(review.id, &ana(), request(&review, one(edit(0), &review))).unwrap_err();
     assert_eq!(mistakes(refused)[0].0, "/verdict/decisions/output/arguments/total");
     play.decide(one(edit(3), &review));
-    assert_eq!(view(Some(&play.flow), &play.snapshot.state).output, Some(object(json!({ "total": 3 }))));
+    assert_eq!(shown_run(Some(&play.flow), &play.snapshot.state).output, Some(object(json!({ "total": 3 }))));
 }
 
 #[test]
@@ -379,5 +379,5 @@ nodes: { add: { set: { tree: [], word: oak } } }
     assert_eq!(refused(&mut play, json!({ "tree": [] })), "/verdict/decisions/output/arguments/word");
     let edit = json!({ "tree": [{ "tree": [] }], "word": "fir" });
     play.decide(edited(edit.clone()));
-    assert_eq!(view(Some(&play.flow), &play.snapshot.state).output, Some(object(edit)));
+    assert_eq!(shown_run(Some(&play.flow), &play.snapshot.state).output, Some(object(edit)));
 }

@@ -91,7 +91,7 @@ fn an_article_is_written_corrected_edited_approved_and_published_as_approved() {
     assert_eq!((gate.title.as_str(), gate.actions[0].id.as_str()), ("publish: the ocean", "c1-1"));
     assert_eq!(gate.actions[0].arguments, object(json!({ "title": "the ocean", "text": "Water, and salt." })));
     assert!(play.tasks.is_empty(), "nothing runs before leave is given");
-    insta::assert_json_snapshot!("waiting_run", view(Some(&play.flow), &play.snapshot.state));
+    insta::assert_json_snapshot!("waiting_run", shown_run(Some(&play.flow), &play.snapshot.state));
 
     let arguments = object(json!({ "title": "The ocean", "text": "Water, and salt." }));
     play.decide(answer_actions([("c1-1", ActionDecision::Edit { arguments: arguments.clone() })]));
@@ -101,7 +101,7 @@ fn an_article_is_written_corrected_edited_approved_and_published_as_approved() {
     assert_eq!(play.status(), RunStatus::Completed);
     assert_eq!(play.key("publish"), &json!({ "url": "https://example.com/1" }));
     insta::assert_json_snapshot!("last_events", play.events);
-    insta::assert_json_snapshot!("completed_run", view(Some(&play.flow), &play.snapshot.state));
+    insta::assert_json_snapshot!("completed_run", shown_run(Some(&play.flow), &play.snapshot.state));
 }
 
 #[test]

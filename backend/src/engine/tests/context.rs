@@ -93,7 +93,7 @@ fn for_whom_a_run_goes_and_what_decisions_add_reach_every_later_step() {
     let closed = play.key("closed").as_str().unwrap();
     let metadata = r#"{"plan":"gold","ticket":"T-8","question":"Is this right?"}"#;
     assert_eq!(closed, format!("mara s1 {metadata}"));
-    assert_eq!(view(Some(&play.flow), &play.snapshot.state).context.metadata["ticket"], "T-8");
+    assert_eq!(shown_run(Some(&play.flow), &play.snapshot.state).context.metadata["ticket"], "T-8");
 }
 
 #[test]
@@ -121,7 +121,7 @@ nodes:
         "run": "01900000-0000-7000-8000-000000000001", "flow": "pay", "version": 1, "requested_by": "dev",
         "context": { "metadata": { "tier": "guest" } },
     });
-    let recorded: Launch = serde_json::from_value(recorded).unwrap();
+    let recorded: RunStart = serde_json::from_value(recorded).unwrap();
     let moment = Play::moment(Timestamp(1_800_000_000_000_000), 0);
     let state = launch(&compile(source), recorded, Vec::new(), moment).unwrap().state;
     assert_eq!(state.launch_metadata, None);

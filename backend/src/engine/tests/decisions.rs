@@ -197,7 +197,7 @@ fn a_claim_is_advisory_and_runs_out() {
     assert_eq!(told(&play), (json!("comment"), json!("cli")));
     // Recorded is what a person was shown, also if it has changed since.
     let seen = ReviewViewed { revision: 7, ..ReviewViewed::of(&claimed) };
-    play.apply(Input::View { review: id, by: editor(), seen: Some(seen) });
+    play.apply(Input::Viewed { review: id, by: editor(), seen: Some(seen) });
     assert_eq!((play.kinds(), &play.events[0].data["revision"]), (vec!["review.viewed"], &json!(7)));
     let review = play.review();
     assert_eq!((review.version, review.revision, review.digest == claimed.digest), (4, 1, true));

@@ -192,7 +192,10 @@ fn a_failed_call_is_tried_again_under_its_task_and_then_told_to_the_agent() {
     let again = play.call_task("c1-1");
     assert_eq!((again.id, again.due_at), (task.id, play.now.after(Duration::from_secs(10))));
     assert_eq!(play.kinds(), ["step.retrying"]);
-    assert_eq!(view(Some(&play.flow), &play.snapshot.state).positions[0].activity, shared::run::Activity::Retrying);
+    assert_eq!(
+        shown_run(Some(&play.flow), &play.snapshot.state).positions[0].activity,
+        shared::run::Activity::Retrying
+    );
     play.failed(&again, FlowCode::ToolFailed, true);
     assert_eq!(results(&play), [json!("TOOL_FAILED: no luck")]);
     assert_eq!((play.steps[0].tries, play.steps[0].status), (2, StepStatus::Running));

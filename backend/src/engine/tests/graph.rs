@@ -109,7 +109,7 @@ fn a_cancelled_run_says_who_and_why() {
     assert!(matches!(play.try_apply(cancel("ana", &["reviewer"])), Err(Refusal::Forbidden(_))));
     play.apply(cancel("dev", &[]));
     assert_eq!(play.status(), RunStatus::Cancelled);
-    let run = view(Some(&play.flow), &play.snapshot.state);
+    let run = shown_run(Some(&play.flow), &play.snapshot.state);
     assert_eq!((run.cancel_reason.as_deref(), run.positions.len()), (Some("late"), 0));
     assert_eq!(play.try_apply(cancel("dev", &[])), Err(Refusal::RunOver));
 }

@@ -330,7 +330,7 @@ fn the_output_is_looked_at_when_it_is_given() {
     assert_eq!((play.key("a"), play.key("b")), (&json!("Card [redacted]"), &json!(CARD)), "what is not given stays");
     let completed = play.events.iter().find(|event| event.kind == EntryKind::RunCompleted).unwrap();
     assert_eq!(completed.data["output"], json!({ "a": "Card [redacted]" }));
-    let run = view(Some(&play.flow), &play.snapshot.state);
+    let run = shown_run(Some(&play.flow), &play.snapshot.state);
     assert_eq!(run.output, Some(object(json!({ "a": "Card [redacted]" }))));
     assert_eq!(fired(&play), ["pii-redaction redact - a"]);
 

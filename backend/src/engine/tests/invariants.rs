@@ -6,8 +6,8 @@ use super::*;
 
 impl Play {
     /// Checks what a transition may change of the run as it is now.
-    pub(super) fn check_transition(&self, transition: &Transition, is_view: bool) {
-        if is_view {
+    pub(super) fn check_transition(&self, transition: &Transition, is_viewed: bool) {
+        if is_viewed {
             assert_eq!((&transition.state, &*transition.reviews), (&self.snapshot.state, &[][..]), "a view changed it");
         } else {
             assert_eq!(transition.state.revision, self.snapshot.state.revision + 1);
@@ -73,7 +73,7 @@ impl Play {
             }
         }
         let unguarded = self.flow.return_gate().is_some_and(|gate| gate.guardrails == Some(false));
-        if let Some(output) = view(Some(&self.flow), &self.snapshot.state).output.filter(|_| !unguarded) {
+        if let Some(output) = shown_run(Some(&self.flow), &self.snapshot.state).output.filter(|_| !unguarded) {
             let action = flow::guardrail::action("output", "x", None);
             let subject = shared::definition::GuardrailScope::Outputs;
             let matter = flow::guardrail::Matter { id: String::new(), subject, action, values: output, request: None };
@@ -144,7 +144,10 @@ impl Play {
                 Subject::Output { .. } => {
                     assert!(matches!(phase, Phase::Returning { .. }), "{question:?}: {phase:?}");
                     assert!(state.branches[&branch].node.is_end());
-                    assert!(view(Some(&self.flow), state).output.is_none(), "nothing is given before there is leave");
+                    assert!(
+                        shown_run(Some(&self.flow), state).output.is_none(),
+                        "nothing is given before there is leave"
+                    );
                 }
                 Subject::Lost { call, .. } => {
                     let waits = |own: &&ToolCall| own.id == *call && own.state == ToolCallState::Lost;

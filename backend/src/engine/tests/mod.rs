@@ -180,7 +180,7 @@ impl Play {
     fn try_start_for(flow: Compiled, input: Value, people: &[Principal], context: Context) -> Result<Self, Refusal> {
         let people: Option<Arc<[Principal]>> = flow.needs_people().then(|| people.into());
         let now = Timestamp(1_800_000_000_000_000);
-        let launched = Launch {
+        let launched = RunStart {
             run: "01900000-0000-7000-8000-000000000001".parse().unwrap(),
             flow: flow.flow.id.clone(),
             version: flow.version,
@@ -243,9 +243,9 @@ impl Play {
         let snapshot = Snapshot { people: self.people.clone(), ..self.snapshot.clone() };
         let transition = apply(&self.flow, snapshot.clone(), input.clone(), moment)?;
         let recorded = Snapshot { people: transition.people_used.clone(), ..snapshot };
-        let is_view = matches!(input, Input::View { .. });
+        let is_viewed = matches!(input, Input::Viewed { .. });
         assert_eq!(apply(&self.flow, recorded, input, moment).unwrap(), transition, "not replayable");
-        self.check_transition(&transition, is_view);
+        self.check_transition(&transition, is_viewed);
         let refused = transition.refused.clone();
         self.take(transition);
         Ok(refused)

@@ -195,7 +195,7 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             let to_somebody = !pick.is_multiple_of(7);
             Input::Delegate { review: id, by, via, to: to.username.clone(), person: to_somebody.then_some(to) }
         }
-        (10, 100..115) => Input::View { review: id, by, seen: None },
+        (10, 100..115) => Input::Viewed { review: id, by, seen: None },
         (10, 115..130) => {
             let agent = ["a", "b", "nobody"][usize::from(pick % 3)].to_owned();
             let (feedback_type, aspect) = (FeedbackType::Guidance, FeedbackAspect::Other);

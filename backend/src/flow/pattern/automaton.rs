@@ -10,7 +10,7 @@ use regex_automata::{Anchored, Input, MatchKind};
 use super::work::{Work, WorkExhausted};
 
 /// The maximum size of the cached states, in bytes.
-const KEPT: usize = 1024 * 1024;
+const MAX_CACHE: usize = 1024 * 1024;
 
 /// The automaton of a pattern, forwards to find the end of a match, and backwards to find its beginning.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Automaton {
     pub fn new(forwards: NFA, backwards: Option<NFA>) -> Result<Self, String> {
         let config = DFA::config()
             .unicode_word_boundary(true)
-            .cache_capacity(KEPT)
+            .cache_capacity(MAX_CACHE)
             .skip_cache_capacity_check(true)
             .minimum_cache_clear_count(Some(0));
         let build = |nfa: NFA, kind| {

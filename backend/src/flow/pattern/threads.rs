@@ -11,21 +11,21 @@ use super::work::{Work, WorkExhausted};
 /// The memory that is reused between searches.
 #[derive(Debug)]
 pub struct Threads {
-    now: Places,
-    next: Places,
+    now: ActiveStates,
+    next: ActiveStates,
     stack: Vec<StateID>,
 }
 
 /// States in order of preference, each with the position where its match would begin.
 #[derive(Debug)]
-struct Places {
+struct ActiveStates {
     states: Vec<(StateID, usize)>,
     /// The round in which each state was last added.
     seen: Vec<u64>,
     round: u64,
 }
 
-impl Places {
+impl ActiveStates {
     fn new(states: usize) -> Self {
         Self { states: Vec::new(), seen: vec![0; states], round: 1 }
     }
@@ -44,7 +44,7 @@ impl Places {
 impl Threads {
     pub fn new(nfa: &NFA) -> Self {
         let states = nfa.states().len();
-        Self { now: Places::new(states), next: Places::new(states), stack: Vec::new() }
+        Self { now: ActiveStates::new(states), next: ActiveStates::new(states), stack: Vec::new() }
     }
 
     /// Returns the range of the first match at or after `from`, with any end if `is_first_enough`.
@@ -97,7 +97,7 @@ impl Threads {
 /// Adds a state and all states that it leads to without reading a byte. Returns their number.
 fn follow(
     nfa: &NFA,
-    places: &mut Places,
+    places: &mut ActiveStates,
     stack: &mut Vec<StateID>,
     (state, start): (StateID, usize),
     text: &[u8],

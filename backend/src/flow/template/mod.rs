@@ -32,7 +32,7 @@ const PIECE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 /// The maximum number of instructions of the template engine per rendering.
 const FUEL: u64 = 200_000;
 /// The number of instructions that are counted for the end of a rendering that fails.
-const UNTOLD: u64 = 1000;
+const FUEL_OF_FAILURE: u64 = 1000;
 /// The maximum length of a rendered text, in bytes.
 const MAX_RENDERED: usize = 4 * 1024 * 1024;
 
@@ -180,7 +180,7 @@ impl Templates {
             Ok((_, state)) => meter::count_instructions(state),
             Err(error) if error.kind() == ErrorKind::OutOfFuel => work_limit::count(FUEL * work_limit::PER_STEP),
             // It does not say how far the template got since the meter was last asked.
-            Err(_) => work_limit::count(UNTOLD * work_limit::PER_STEP),
+            Err(_) => work_limit::count(FUEL_OF_FAILURE * work_limit::PER_STEP),
         }
         let (left, _) = evaluated?;
         Ok((left.filter(|_| is_value), text))
@@ -339,9 +339,9 @@ fn reason(error: &Error) -> String {
 
 /// Returns the beginning of a template or condition, for messages.
 pub(super) fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 60;
+    const MAX_SHOWN: usize = 60;
     let line = text.trim().lines().next().unwrap_or_default();
-    let shown: String = line.chars().take(LONGEST).collect();
+    let shown: String = line.chars().take(MAX_SHOWN).collect();
     let more = if shown.len() < text.trim().len() { "…" } else { "" };
     format!("`{shown}{more}`")
 }

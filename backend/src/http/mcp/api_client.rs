@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use shared::error::{Code, Problem};
 use tower::ServiceExt as _;
 
-use super::super::reads::Reading;
+use super::super::reads::ReadTurn;
 use super::super::wait;
 use crate::client_address::ClientAddress;
 
@@ -78,7 +78,7 @@ impl ApiClient {
         *request.extensions_mut() = self.extensions.clone();
         let waits = wait::is_asked(request.uri());
         // Kept until the response has been read.
-        let _reading = Reading::of(&mut request, waits);
+        let _read_turn = ReadTurn::of(&mut request, waits);
         let Ok(response) = self.router.clone().oneshot(request).await;
         let succeeded = response.status().is_success();
         let bytes = to_bytes(response.into_body(), MAX_RESPONSE).await.map_err(|_| Problem::new(Code::Internal))?;

@@ -48,7 +48,7 @@ async fn serve(api: Router, caller: Caller, request: Request) -> Result<Response
     let bytes = body::read(&parts.headers, body).await?;
     json::check(&bytes)?;
     let wait = permission::wait_of(&parts.headers)?;
-    let api = ApiClient::new(api, &parts, &caller.state.edge.public_origins);
+    let api = ApiClient::new(api, &parts, &caller.state.options.public_origins);
     let server = McpEndpoint::new(api, caller.principal().clone(), wait);
     // The layers around the router check `Host` and `Origin`, and the body has been read within its limit.
     let config = StreamableHttpServerConfig::default()

@@ -5,7 +5,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::api::{FlowVersion, Page};
-use shared::error::{Problem, RunError};
+use shared::error::{FlowError, Problem};
 use shared::id::{FlowId, ReviewId, RunId, Username};
 use shared::review::{Comment, Review, ReviewStatus};
 use shared::run::{Run, RunStatus};
@@ -149,7 +149,7 @@ pub(super) struct RunResult {
     title: String,
     status: RunStatus,
     output: Option<JsonMap>,
-    error: Option<RunError>,
+    error: Option<FlowError>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits_for: Vec<PendingReview>,
     /// The number of pending reviews. `waits_for` has those of them that the caller may see, without handoffs.

@@ -12,25 +12,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use crate::problem::too_many;
 use crate::rate_limit::LimitHolder;
 
-const ALL: usize = 16;
+/// The most concurrent checks of all people and tokens.
+const MAX_IN_ALL: usize = 16;
 /// The most concurrent checks of one person, and of all their tokens.
-const EACH: usize = 2;
+const MAX_EACH: usize = 2;
 
 #[derive(Debug, Clone)]
 pub(in crate::http) struct ChecksAtOnce {
     free: Arc<Semaphore>,
-    by_holder: Arc<Mutex<HashMap<LimitHolder, Vec<Place>>>>,
+    by_holder: Arc<Mutex<HashMap<LimitHolder, Vec<Slot>>>>,
 }
 
 impl Default for ChecksAtOnce {
     fn default() -> Self {
-        Self { free: Arc::new(Semaphore::new(ALL)), by_holder: Arc::default() }
+        Self { free: Arc::new(Semaphore::new(MAX_IN_ALL)), by_holder: Arc::default() }
     }
 }
 
 /// The slot of a running check.
 #[derive(Debug)]
-struct Place {
+struct Slot {
     review: ReviewId,
     permit: OwnedSemaphorePermit,
     replace: oneshot::Sender<()>,
@@ -41,7 +42,7 @@ struct Place {
 pub(super) struct RunningCheck {
     replaced: oneshot::Receiver<()>,
     holder: LimitHolder,
-    by_holder: Arc<Mutex<HashMap<LimitHolder, Vec<Place>>>>,
+    by_holder: Arc<Mutex<HashMap<LimitHolder, Vec<Slot>>>>,
 }
 
 impl ChecksAtOnce {
@@ -49,25 +50,25 @@ impl ChecksAtOnce {
     /// answer is outdated.
     pub(super) fn begin(&self, holder: LimitHolder, review: ReviewId) -> Result<RunningCheck, Problem> {
         let mut by_holder = self.by_holder.lock();
-        let places = by_holder.entry(holder.clone()).or_default();
-        places.retain(|place| !place.replace.is_closed());
-        let permit = if let Some(at) = places.iter().position(|place| place.review == review) {
-            let Place { permit, replace, .. } = places.swap_remove(at);
+        let slots = by_holder.entry(holder.clone()).or_default();
+        slots.retain(|slot| !slot.replace.is_closed());
+        let permit = if let Some(at) = slots.iter().position(|slot| slot.review == review) {
+            let Slot { permit, replace, .. } = slots.swap_remove(at);
             let _ = replace.send(());
             Some(permit)
-        } else if places.len() >= EACH {
-            return Err(too_many(format!("{EACH} checks of yours are being made already")));
+        } else if slots.len() >= MAX_EACH {
+            return Err(too_many(format!("{MAX_EACH} checks of yours are being made already")));
         } else {
             Arc::clone(&self.free).try_acquire_owned().ok()
         };
         let Some(permit) = permit else {
-            if places.is_empty() {
+            if slots.is_empty() {
                 by_holder.remove(&holder);
             }
-            return Err(too_many(format!("{ALL} checks are being made already")));
+            return Err(too_many(format!("{MAX_IN_ALL} checks are being made already")));
         };
         let (replace, replaced) = oneshot::channel();
-        places.push(Place { review, permit, replace });
+        slots.push(Slot { review, permit, replace });
         Ok(RunningCheck { replaced, holder, by_holder: Arc::clone(&self.by_holder) })
     }
 }
@@ -85,9 +86,9 @@ impl Drop for RunningCheck {
     fn drop(&mut self) {
         self.replaced.close();
         let mut by_holder = self.by_holder.lock();
-        if let Some(places) = by_holder.get_mut(&self.holder) {
-            places.retain(|place| !place.replace.is_closed());
-            if places.is_empty() {
+        if let Some(slots) = by_holder.get_mut(&self.holder) {
+            slots.retain(|slot| !slot.replace.is_closed());
+            if slots.is_empty() {
                 by_holder.remove(&self.holder);
             }
         }
@@ -127,12 +128,12 @@ mod tests {
     fn all_checks_together_are_bounded_and_each_gives_its_place_back() {
         let checks = ChecksAtOnce::default();
         let review = ReviewId(Uuid::nil());
-        let running: Vec<_> = (0..ALL).map(|name| checks.begin(person(name), review).unwrap()).collect();
-        assert!(checks.begin(person(ALL), review).is_err());
+        let running: Vec<_> = (0..MAX_IN_ALL).map(|name| checks.begin(person(name), review).unwrap()).collect();
+        assert!(checks.begin(person(MAX_IN_ALL), review).is_err());
         let newer = checks.begin(person(0), review).unwrap();
         drop(running);
-        assert_eq!((checks.free.available_permits(), checks.by_holder.lock().len()), (ALL - 1, 1));
+        assert_eq!((checks.free.available_permits(), checks.by_holder.lock().len()), (MAX_IN_ALL - 1, 1));
         drop(newer);
-        assert_eq!((checks.free.available_permits(), checks.by_holder.lock().len()), (ALL, 0));
+        assert_eq!((checks.free.available_permits(), checks.by_holder.lock().len()), (MAX_IN_ALL, 0));
     }
 }

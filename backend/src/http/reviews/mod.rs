@@ -4,7 +4,7 @@ mod ask;
 mod check;
 mod checks_at_once;
 mod list;
-mod view;
+mod viewed;
 
 pub(super) use self::list::wrong_filter;
 
@@ -32,7 +32,7 @@ use crate::problem::of_refusal;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use checks_at_once::ChecksAtOnce;
-pub(super) use view::RecordedViews;
+pub(super) use viewed::ViewedReviews;
 
 pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 
@@ -93,8 +93,8 @@ async fn get(
         let problem = of_refusal(Refusal::RevisionChanged(Box::new(review)), Some(caller.principal()));
         return Err(problem.detail(format!("it is not at revision {viewed}, so no view was recorded")).into());
     }
-    if view != Some(false) && view::shows(&caller, &method, &headers) {
-        view::record(&caller, &review).await;
+    if view != Some(false) && viewed::shows(&caller, &method, &headers) {
+        viewed::record(&caller, &review).await;
     }
     let person = caller.principal().username.clone();
     let is_commented = comments_after.is_some_and(|seen| review.comments.len() > seen as usize);

@@ -10,7 +10,7 @@ use futures::{future, stream};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::{Client, Edge, Site, edge};
+use super::{Client, HttpOptions, Site, http_options};
 use crate::rate_limit::{Budgets, WriteLimits};
 use crate::store::testing::{Database, ManualClock};
 
@@ -18,8 +18,8 @@ const FLOW: &str = r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on
     "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
 
 async fn site(limits: WriteLimits) -> Site {
-    let edge = Edge { budgets: Arc::new(Budgets::new(limits)), ..edge() };
-    Site::with(Database::sqlite().unwrap(), ManualClock::now(), edge).await
+    let options = HttpOptions { budgets: Arc::new(Budgets::new(limits)), ..http_options() };
+    Site::with(Database::sqlite().unwrap(), ManualClock::now(), options).await
 }
 
 /// Launches a run, and returns its review.
@@ -56,7 +56,7 @@ async fn one_reviewer_cannot_fill_the_disk_and_holds_up_nobody_else() {
 #[tokio::test]
 async fn a_clock_that_is_set_back_locks_out_nobody() {
     let clock = ManualClock::now();
-    let site = Site::with(Database::sqlite().unwrap(), clock.clone(), edge()).await;
+    let site = Site::with(Database::sqlite().unwrap(), clock.clone(), http_options()).await;
     let ana = site.join("ana", &["reviewer"]).await;
     ana.put("/api/v1/notifications", &json!({})).await.expect(200);
     let wrong = json!({ "username": "ana", "password": "not hers" });

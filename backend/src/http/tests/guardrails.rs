@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::{Client, Site, edge};
+use super::{Client, Site, http_options};
 use crate::engine::{GuardrailAnswer, GuardrailPrograms, Inquiry};
 use crate::flow::check;
 use crate::store::testing::{Database, ManualClock};
@@ -128,7 +128,7 @@ async fn a_decision_that_a_deadline_overtook_while_a_guardrail_asked_is_told_so(
     let flow = flow.replace("severity: high", "timeout: 30m");
     for database in [Some(Database::sqlite().unwrap()), Database::postgres().await.unwrap()].into_iter().flatten() {
         let clock = ManualClock::now();
-        let site = Site::with(database, clock.clone(), edge()).await;
+        let site = Site::with(database, clock.clone(), http_options()).await;
         site.store.ask_guardrails_by(Arc::new(Hour(clock)));
         let dev = site.join("dev", &["developer"]).await;
         let ana = site.join("ana", &["reviewer"]).await;

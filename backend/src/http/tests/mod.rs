@@ -5,11 +5,11 @@ mod account;
 mod audit;
 mod budgets;
 mod client_address;
+mod common_rules;
 mod deputies;
 mod described;
-mod edge;
 mod feedback;
-mod found;
+mod finding;
 mod grants;
 mod guardrails;
 mod lists;
@@ -21,6 +21,7 @@ mod people;
 mod queue;
 mod rights;
 mod run;
+mod saved_views;
 mod slack;
 mod slack_channels;
 mod slack_reactions;
@@ -28,7 +29,6 @@ mod statistics;
 mod story;
 mod token_life;
 mod unreadable;
-mod views;
 mod votes;
 
 use std::net::SocketAddr;
@@ -42,7 +42,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
-use super::{AppState, Edge, Outside, router};
+use super::{AppState, HttpOptions, Outside, router};
 use crate::audit::{HeadFile, SealKey, Seals};
 use crate::auth::{Authenticator, LoginPolicy, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
@@ -65,8 +65,8 @@ struct Site {
 }
 
 /// Returns the settings of a server behind a proxy on the loopback address.
-fn edge() -> Edge {
-    Edge { trusted_proxies: ["127.0.0.1".parse().unwrap()].into_iter().collect(), ..Edge::default() }
+fn http_options() -> HttpOptions {
+    HttpOptions { trusted_proxies: ["127.0.0.1".parse().unwrap()].into_iter().collect(), ..HttpOptions::default() }
 }
 
 /// A response, with its body as JSON, or as a JSON string if it is something else.
@@ -112,14 +112,14 @@ impl Site {
     /// Creates a server whose time stands still, and returns it with its clock.
     async fn at_rest() -> (Self, Arc<ManualClock>) {
         let clock = ManualClock::now();
-        (Self::with(Database::sqlite().unwrap(), clock.clone(), edge()).await, clock)
+        (Self::with(Database::sqlite().unwrap(), clock.clone(), http_options()).await, clock)
     }
 
     async fn on(database: Database) -> Self {
-        Self::with(database, Arc::new(SystemClock), edge()).await
+        Self::with(database, Arc::new(SystemClock), http_options()).await
     }
 
-    async fn with(database: Database, clock: SharedClock, edge: Edge) -> Self {
+    async fn with(database: Database, clock: SharedClock, options: HttpOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (key, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
         let options = StoreOptions { readers: 2, row_keys: Some(key.row_keys()), ..database.options(clock.clone()) };
@@ -127,8 +127,15 @@ impl Site {
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let seals = Seals::new(trusted, HeadFile::at(folder.path().join("seal.head")));
-        let state =
-            AppState::new(store.clone(), clock.clone(), authenticator, None, edge, seals.clone(), Outside::default());
+        let state = AppState::new(
+            store.clone(),
+            clock.clone(),
+            authenticator,
+            None,
+            options,
+            seals.clone(),
+            Outside::default(),
+        );
         Self {
             router: router(state, Router::new()),
             store,
@@ -148,17 +155,18 @@ impl Site {
     fn logins(&mut self, policy: LoginPolicy) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone()).with(policy);
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        let state = AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), Outside::default());
+        let state =
+            AppState::new(store, clock, authenticator, None, http_options(), self.seals.clone(), Outside::default());
         self.router = router(state, Router::new());
     }
 
     /// Replaces the router by one with notification channels.
-    fn tell(&mut self, notifications: NotificationService, edge: Edge) {
+    fn tell(&mut self, notifications: NotificationService, options: HttpOptions) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone()).with(self.policy);
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let reach = Reach { chats: true, ..Reach::default() };
         let outside = Outside { notifications: Some(notifications), reach, ..Outside::default() };
-        let state = AppState::new(store, clock, authenticator, None, edge, self.seals.clone(), outside);
+        let state = AppState::new(store, clock, authenticator, None, options, self.seals.clone(), outside);
         self.router = router(state, Router::new());
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::{Client, Edge, Received, Site as World, Site, edge};
+use super::{Client, HttpOptions, Received, Site as World, Site, http_options};
 use crate::auth::RequiredFor;
 use crate::notify::{NotificationSecrets, Notifier, NotifierOptions};
 use crate::rate_limit::{Budgets, WriteLimits};
@@ -31,11 +31,11 @@ const TOPIC: &str = "<!channel> & <https://evil.example|the ocean>";
 
 /// Connects a site to a mock workspace, and starts a notifier for it.
 pub(super) async fn workspace(site: Site) -> (Site, MockServer, Notifier) {
-    workspace_with(site, edge(), "").await
+    workspace_with(site, http_options(), "").await
 }
 
 /// Like [`workspace`]; `channels` are settings below `[notifications]`.
-pub(super) async fn workspace_with(mut site: Site, edge: Edge, channels: &str) -> (Site, MockServer, Notifier) {
+pub(super) async fn workspace_with(mut site: Site, http: HttpOptions, channels: &str) -> (Site, MockServer, Notifier) {
     let slack = MockServer::start().await;
     let posted = json!({ "ok": true, "channel": "D1", "ts": "1700000000.000100" });
     for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {
@@ -54,7 +54,7 @@ pub(super) async fn workspace_with(mut site: Site, edge: Edge, channels: &str) -
     let (store, clock, first_wait) = (site.store.clone(), site.clock.clone(), Duration::from_secs(5));
     let options = NotifierOptions { store, clock, settings, secrets, url, first_wait };
     let notifier = Notifier::run(options).await.unwrap();
-    site.tell(notifier.notifications(), edge);
+    site.tell(notifier.notifications(), http);
     (site, slack, notifier)
 }
 
@@ -182,12 +182,12 @@ async fn who_lacks_a_required_second_factor_does_not_decide_in_slack(site: Site)
     let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
     let publish = button(&message, "Publish");
     site.policy.second_factor = RequiredFor::All;
-    site.tell(notifier.notifications(), edge());
+    site.tell(notifier.notifications(), http_options());
     press(&site, &slack, &publish, "U1", 0, SIGNING_SECRET).await.expect(200);
     let told = requests(&slack, "/respond", 1).await.remove(0);
     assert!(told["text"].as_str().unwrap().contains("set up a second factor first"), "{told}");
     site.policy.second_factor = RequiredFor::Nobody;
-    site.tell(notifier.notifications(), edge());
+    site.tell(notifier.notifications(), http_options());
     press(&site, &slack, &publish, "U1", 0, SIGNING_SECRET).await.expect(200);
     let changed = requests(&slack, "/respond", 2).await.remove(1);
     assert!(changed["blocks"].to_string().contains("Approved by ana"), "{changed}");
@@ -275,7 +275,7 @@ async fn who_stops_with_a_reason_gives_it_in_a_dialog(site: Site) {
 
 async fn a_channel_of_the_settings_gets_what_programs_ask(site: Site) {
     let channels = "[slack.channels.\"#money\"]\nroles = [\"finance\"]\nkinds = [\"approval\"]\n";
-    let (site, slack, notifier) = workspace_with(site, edge(), channels).await;
+    let (site, slack, notifier) = workspace_with(site, http_options(), channels).await;
     let program = site.join("program", &["developer"]).await;
     site.join("fay", &["reviewer", "finance"]).await;
     site.in_slack("fay", "U3").await;
@@ -331,8 +331,8 @@ async fn without_an_app_no_press_is_believed() {
 #[tokio::test]
 async fn what_is_pressed_in_slack_counts_as_written() {
     let limits = WriteLimits { bytes_per_minute: 2_000, ..WriteLimits::default() };
-    let edge = Edge { budgets: Arc::new(Budgets::new(limits)), ..edge() };
-    let (site, slack, notifier) = workspace_with(Site::new().await, edge, "").await;
+    let options = HttpOptions { budgets: Arc::new(Budgets::new(limits)), ..http_options() };
+    let (site, slack, notifier) = workspace_with(Site::new().await, options, "").await;
     let (_dev, ana, _run) = asked(&site).await;
     let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
     let stale = button(&message, "Publish").replace("\"v\":1", "\"v\":2");

@@ -8,7 +8,7 @@ use wiremock::matchers::{body_partial_json, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::slack::{requests, workspace_with};
-use super::{Site as World, Site, edge};
+use super::{Site as World, Site, http_options};
 use crate::store::tests::support::on_both;
 
 on_both! {
@@ -59,7 +59,7 @@ async fn asked_in_both(site: &Site, slack: &MockServer, sent: &[&str], second: &
 }
 
 async fn a_flow_that_wants_reactions_asks_in_a_channel_that_has_a_message_without(site: Site) {
-    let (site, slack, notifier) = workspace_with(site, edge(), DESK).await;
+    let (site, slack, notifier) = workspace_with(site, http_options(), DESK).await;
     asked_in_both(&site, &slack, &["#desk", "#first"], "{ channel: '#desk', reactions: true }").await;
     let messages = requests(&slack, "/api/chat.postMessage", 3).await;
     let hint = "A reaction decides too";
@@ -70,7 +70,7 @@ async fn a_flow_that_wants_reactions_asks_in_a_channel_that_has_a_message_withou
 }
 
 async fn a_flow_asks_no_second_time_where_the_first_message_still_waits(site: Site) {
-    let (site, slack, notifier) = workspace_with(site, edge(), DESK).await;
+    let (site, slack, notifier) = workspace_with(site, http_options(), DESK).await;
     let busy = ResponseTemplate::new(200).set_body_json(json!({ "ok": false, "error": "internal_error" }));
     let to_desk = Mock::given(path("/api/chat.postMessage")).and(body_partial_json(json!({ "channel": "#desk" })));
     to_desk.respond_with(busy).with_priority(1).mount(&slack).await;
@@ -82,7 +82,7 @@ async fn a_flow_asks_no_second_time_where_the_first_message_still_waits(site: Si
 
 async fn a_channel_loses_its_buttons_once_a_review_is_reassigned_to_others(site: Site) {
     let money = "[slack.channels.\"#money\"]\nroles = [\"finance\"]\n";
-    let (site, slack, notifier) = workspace_with(site, edge(), money).await;
+    let (site, slack, notifier) = workspace_with(site, http_options(), money).await;
     let program = site.join("program", &["developer"]).await;
     site.join("fay", &["reviewer", "finance"]).await;
     site.join("tom", &["reviewer"]).await;

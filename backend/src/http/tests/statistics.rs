@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shared::statistics::Statistics;
 use shared::time::Timestamp;
 
-use super::{Client, Site, edge};
+use super::{Client, Site, http_options};
 use crate::store::testing::{Database, ManualClock};
 use crate::store::tests::support::on_both;
 
@@ -66,7 +66,7 @@ impl World {
 
     async fn on(database: Database) -> Self {
         let clock = ManualClock::now();
-        Self { site: Site::with(database, clock.clone(), edge()).await, clock }
+        Self { site: Site::with(database, clock.clone(), http_options()).await, clock }
     }
 
     /// Creates six reviews, requested by two developers and decided by two people after 1, 2, 3 and 4 minutes.

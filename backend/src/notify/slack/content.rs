@@ -19,7 +19,7 @@ const MAX_PARTS: usize = 20;
 const MAX_ADVICE: usize = 5;
 
 /// A part of what a decision would be about.
-enum Part {
+enum ReviewPart {
     /// Text of agents, flows and people, which is quoted.
     Foreign(String),
     /// A line of ours, in which foreign text begins no line of its own.
@@ -29,19 +29,19 @@ enum Part {
 /// Returns everything that a decision would be about as texts, except for labels that fit their buttons, and whether
 /// the texts are complete.
 pub(super) fn parts(review: &Review) -> (Vec<String>, bool) {
-    let mut all = vec![Part::Foreign(review.prompt.clone())];
+    let mut all = vec![ReviewPart::Foreign(review.prompt.clone())];
     for item in &review.items {
         let value = item.value.as_str().map_or_else(|| pretty(&item.value), str::to_owned);
-        all.push(Part::Foreign(format!("{}:\n{value}", item.label.as_ref().unwrap_or(&item.key))));
+        all.push(ReviewPart::Foreign(format!("{}:\n{value}", item.label.as_ref().unwrap_or(&item.key))));
     }
     for action in &review.actions {
         let agent = action.agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
         let arguments = pretty(&Value::Object(action.arguments.clone()));
-        all.push(Part::Foreign(format!("{}{agent}:\n{arguments}", action.name)));
+        all.push(ReviewPart::Foreign(format!("{}{agent}:\n{arguments}", action.name)));
         let request = action.request.as_ref().and_then(Request::text);
-        all.extend(request.map(|request| Part::Foreign(format!("Request:\n{request}"))));
+        all.extend(request.map(|request| ReviewPart::Foreign(format!("Request:\n{request}"))));
         if let Some(stakes) = action.stakes.as_deref() {
-            all.push(Part::Own(format!("Severity: {}", stakes.severity.as_str())));
+            all.push(ReviewPart::Own(format!("Severity: {}", stakes.severity.as_str())));
             all.extend(at_stake(stakes));
         }
     }
@@ -49,9 +49,9 @@ pub(super) fn parts(review: &Review) -> (Vec<String>, bool) {
     if review.actions.iter().all(|action| action.stakes.is_none()) {
         all.extend(at_stake(&review.stakes));
     }
-    all.extend(review.warnings.iter().map(|warning| Part::Own(format!("Guardrail: {warning}"))));
+    all.extend(review.warnings.iter().map(|warning| ReviewPart::Own(format!("Guardrail: {warning}"))));
     all.extend(review.options.iter().filter_map(beyond_button));
-    all.retain(|(Part::Foreign(text) | Part::Own(text))| !text.trim().is_empty());
+    all.retain(|(ReviewPart::Foreign(text) | ReviewPart::Own(text))| !text.trim().is_empty());
     let mut whole = all.len() <= MAX_PARTS;
     let texts = all.iter().take(MAX_PARTS).map(|part| {
         let (text, fits) = shown(part, MAX_PART);
@@ -63,44 +63,44 @@ pub(super) fn parts(review: &Review) -> (Vec<String>, bool) {
     let mut texts: Vec<String> = texts.collect();
     // Those who decide should have the beginning of it, but it is no part of what they decide.
     let advice = review.advice.iter().rev().take(MAX_ADVICE).rev();
-    texts.extend(advice.map(|advice| shown(&Part::Foreign(advice.to_string()), MAX_SHORT_PART).0));
+    texts.extend(advice.map(|advice| shown(&ReviewPart::Foreign(advice.to_string()), MAX_SHORT_PART).0));
     (texts, whole)
 }
 
 /// Returns the text of a part, and whether it is complete.
-fn shown(part: &Part, max: usize) -> (String, bool) {
+fn shown(part: &ReviewPart, max: usize) -> (String, bool) {
     match part {
-        Part::Foreign(text) => {
+        ReviewPart::Foreign(text) => {
             let quotation = message::quoted(text, max);
             let whole = quotation.left_out.is_none();
             let left_out = quotation.left_out.map(|left_out| format!("\n{left_out}"));
             (quotation.text + &left_out.unwrap_or_default(), whole)
         }
-        Part::Own(text) => {
+        ReviewPart::Own(text) => {
             let line = message::one_line(text, usize::MAX);
             message::excerpt(&line, max)
         }
     }
 }
 
-fn at_stake(stakes: &Stakes) -> Vec<Part> {
-    let foreign = |what: &str, text: String| Part::Foreign(format!("{what}: {text}"));
+fn at_stake(stakes: &Stakes) -> Vec<ReviewPart> {
+    let foreign = |what: &str, text: String| ReviewPart::Foreign(format!("{what}: {text}"));
     let consequences = stakes.consequences.iter().map(|consequence| foreign("Consequence", consequence.clone()));
     let mut all: Vec<_> = consequences.collect();
-    all.extend((stakes.reversible == Some(false)).then(|| Part::Own("This cannot be undone.".to_owned())));
+    all.extend((stakes.reversible == Some(false)).then(|| ReviewPart::Own("This cannot be undone.".to_owned())));
     let cost = stakes.estimated_cost.as_ref().map(|cost| format!("Estimated cost: {} {}", cost.amount, cost.currency));
-    all.extend(cost.map(Part::Own));
+    all.extend(cost.map(ReviewPart::Own));
     all.extend(stakes.alternatives.iter().map(|alternative| foreign("Alternative", alternative.to_string())));
     all
 }
 
 /// Returns an option if there is more to it than its button can say: a description, a message, or a long label.
-fn beyond_button(option: &ReviewOption) -> Option<Part> {
+fn beyond_button(option: &ReviewOption) -> Option<ReviewPart> {
     let message = option.message.as_ref().map(|message| format!("Message: {message}"));
     let more: Vec<_> = option.description.iter().chain(&message).map(String::as_str).collect();
     let label = message::one_line(&option.label, usize::MAX);
     let says_more = !more.is_empty() || !fitted(&label, MAX_LABEL).1;
-    says_more.then(|| Part::Foreign(format!("Option: {label}\n{}", more.join("\n"))))
+    says_more.then(|| ReviewPart::Foreign(format!("Option: {label}\n{}", more.join("\n"))))
 }
 
 fn pretty(value: &Value) -> String {

@@ -4,8 +4,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Erasing;
-use super::places::STATE;
 use super::redact::{OwnAccount, Redaction};
+use super::user_data_paths::STATE;
 
 /// The place of a stored value.
 pub(super) enum StoredPart {
@@ -23,7 +23,7 @@ pub(super) enum StoredPart {
 }
 
 impl StoredPart {
-    /// The root of the stored JSON in [`super::places`].
+    /// The root of the stored JSON in [`super::user_data_paths`].
     fn root(&self) -> &'static str {
         match self {
             Self::State => STATE,

@@ -4,10 +4,10 @@
 
 mod document;
 mod find;
-mod places;
 mod redact;
 mod rest;
 mod step;
+mod user_data_paths;
 
 use serde_json::json;
 use shared::api::Erasure;

@@ -2,14 +2,14 @@
 //! typed.
 //!
 //! A name is found by its place, never by its text: a person may be called `admin`, `approve` or `max`. In data of
-//! users ([`super::places`]), only members that this program writes are such places.
+//! users ([`super::user_data_paths`]), only members that this program writes are such places.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::super::ProviderAccount;
-use super::places::is_users;
+use super::user_data_paths::is_user_data;
 
 /// The replacement for a person's words.
 pub(in crate::store) const ERASED: &str = "[erased]";
@@ -63,7 +63,7 @@ impl<'a> Redaction<'a> {
         Self { account, ..self }
     }
 
-    /// Removes the person's name and words from a stored value. `root` says what it is, as in [`super::places`].
+    /// Removes the person's name and words from a stored value. `root` says what it is, as in [`super::user_data_paths`].
     pub fn redact(&mut self, root: &str, value: &mut Value) {
         self.walk(value, &mut vec![root.to_owned()], false);
     }
@@ -128,7 +128,7 @@ impl<'a> Redaction<'a> {
                         people.insert(self.pseudonym.to_owned(), roles);
                     }
                     path.push(key.to_owned());
-                    self.walk(member, path, users || is_users(path));
+                    self.walk(member, path, users || is_user_data(path));
                     path.pop();
                 }
             }

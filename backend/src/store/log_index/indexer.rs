@@ -31,7 +31,7 @@ const REST: u32 = 4;
 /// If this many rows wait, pauses are only as long as the transaction, so that the index can catch up.
 const FAR_BEHIND: i64 = 50_000;
 /// The wait before the next look, while another server indexes.
-const ELSEWHERE: Duration = Duration::from_secs(5);
+const OTHER_SERVER_PAUSE: Duration = Duration::from_secs(5);
 
 /// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl CommitFollower for Indexer {
                 self.due = Instant::now() + INTERVAL;
                 Resume::OnCommit
             }
-            Indexed::Elsewhere => Resume::After(ELSEWHERE),
+            Indexed::Elsewhere => Resume::After(OTHER_SERVER_PAUSE),
         })
     }
 }

@@ -62,9 +62,9 @@ async fn a_grant_is_there_for_the_next_call_and_for_other_runs(world: World) {
     world.store.commit(approve(&world.review_of(second).await, GrantScope::Flow)).await.expect("she approves");
     let grants = world.store.grants(None).await.expect("reads");
     assert_eq!(grants.len(), 1);
-    assert_eq!(grants[0].expires_at.since(grants[0].given_at), shared::grant::USUAL);
+    assert_eq!(grants[0].expires_at.since(grants[0].given_at), shared::grant::DEFAULT_LIFETIME);
     assert_eq!(launch(&world).await.summary.status, RunStatus::Completed);
-    world.clock.advance(shared::grant::USUAL);
+    world.clock.advance(shared::grant::DEFAULT_LIFETIME);
     assert_eq!(world.store.grants(None).await.expect("reads"), []);
     assert_eq!(launch(&world).await.summary.status, RunStatus::WaitingForHuman);
 }

@@ -8,7 +8,7 @@ use super::super::archives::{ARCHIVED_RUNS, ARCHIVES, signed, unsigned};
 use super::super::db::{Arg, Conn, Sql};
 use super::super::runs::{RUNS, RUNS_BY_STATUS, listed_keys};
 use super::super::{Change, CommitError, Committed, Error, NewArchive, Operation};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::pending::NewArchiveRows;
 use crate::clock::Moment;
 
@@ -44,7 +44,7 @@ impl Group {
         Ok(())
     }
 
-    pub fn archive_runs(&mut self, archive: &NewArchive, moment: Moment) -> Answer {
+    pub fn archive_runs(&mut self, archive: &NewArchive, moment: Moment) -> ChangeResult {
         let number = archive.entry.archive;
         if number != self.archiving.last + 1 {
             return Err(CommitError::Conflict(format!(

@@ -7,14 +7,14 @@ use shared::access::Principal;
 use shared::log::{EventData, HeadAccepted};
 
 use super::super::{Change, CommitError, Committed, Operation};
-use super::group::{Answer, Group, UsedKey};
+use super::group::{ChangeResult, Group, UsedKey};
 use super::rights::{LastLogin, allow_again};
 use crate::clock::Moment;
 
 impl Group {
     /// Decides one change on top of those before it. After an error, nothing of the change is written, except for the
     /// expiry of a deadline that it missed, and for entries that say what guardrails blocked in it.
-    pub fn decide(&mut self, change: &Change, moment: Moment) -> Answer {
+    pub fn decide(&mut self, change: &Change, moment: Moment) -> ChangeResult {
         let Change { by, key, operation } = change;
         let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;
         let last_login = self.last_login(by.as_ref(), moment.now)?;
@@ -47,7 +47,7 @@ impl Group {
         by: Option<&Principal>,
         last_login: LastLogin,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         match operation {
             Operation::Launch { run, flow, version, input, context, callback_url } => {
                 let launched = self.launch(by, *run, flow, *version, input.clone(), (**context).clone(), moment)?;

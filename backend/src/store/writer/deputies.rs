@@ -7,7 +7,7 @@ use shared::id::DeputyId;
 use shared::log::{EventData, OfDeputy};
 
 use super::super::{CommitError, Committed};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
 use crate::engine::Refusal;
@@ -24,7 +24,7 @@ impl Group {
         last_login: LastLogin,
         span: Deputyship,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         allow(by, Act::NameDeputy(&span.person, &span.deputy))?;
         last_login.require_recent()?;
         let refused = |path: &str, message: String| {
@@ -60,7 +60,7 @@ impl Group {
         Ok(Committed::Deputy { deputyship: Box::new(span) })
     }
 
-    pub fn remove_deputy(&mut self, by: Option<&Principal>, id: DeputyId, moment: Moment) -> Answer {
+    pub fn remove_deputy(&mut self, by: Option<&Principal>, id: DeputyId, moment: Moment) -> ChangeResult {
         let all = self.users.values().flat_map(|record| &record.deputyships);
         let span = all.into_iter().find(|span| span.id == id).cloned().ok_or(CommitError::NotFound)?;
         // The deputy may decline. For everyone else, the deputyship does not exist.

@@ -18,7 +18,7 @@ use super::super::log_index::padded;
 use super::super::packed::unpack;
 use super::super::users::{USER, USERS, user, user_row};
 use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord, visibility};
-use super::group::{Answer, EndedAccess, Group};
+use super::group::{ChangeResult, EndedAccess, Group};
 use super::pending::ErasedPerson;
 use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
@@ -79,25 +79,13 @@ impl Group {
         Ok(())
     }
 
-    /// Returns an error if the name cannot be used because of an erasure: it is being erased, or is a pseudonym.
-    pub(super) fn check_not_erased(&self, name: &Username) -> Result<(), CommitError> {
-        if !self.erasures.names.contains(name) {
-            return Ok(());
-        }
-        Err(CommitError::Conflict(if self.users.contains_key(name) {
-            format!("{name} is the pseudonym of an erased person: no one can log in with it")
-        } else {
-            format!("a person named {name} is being erased: the name is free when this is done")
-        }))
-    }
-
     pub fn erase_user(
         &mut self,
         by: Option<&Principal>,
         last_login: LastLogin,
         name: &Username,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         allow(by, Act::ManagePeople)?;
         // It cannot be undone.
         last_login.require_recent()?;
@@ -153,7 +141,7 @@ impl Group {
         Ok(Committed::User { user: Box::new(user) })
     }
 
-    pub fn erase_entries(&mut self, new: &NewErasure, moment: Moment) -> Answer {
+    pub fn erase_entries(&mut self, new: &NewErasure, moment: Moment) -> ChangeResult {
         let last = self.erasures.last;
         if !new.erased_entries.iter().zip(last + 1..).all(|(erased_entries, number)| erased_entries.erasure == number) {
             return Err(CommitError::Conflict(format!("this step does not follow erasure {last}")));
@@ -238,21 +226,20 @@ impl Conn {
     async fn waiting_for(&mut self, name: &Username, now: i64) -> Result<(i64, i64), Error> {
         const NAMES: [&str; 3] = ["user:", "handed:", "voter:"];
         let not_over = |sql: Sql| sql.push("status NOT IN (").list(RunStatus::OVER.map(RunStatus::as_str)).push(")");
-        let subjects = ["user", "asked", "decided", "handed", "gave", "voter", "barred"];
-        let subjects: Vec<String> = subjects.iter().map(|kind| format!("{kind}:{name}")).collect();
+        let keys = ["user", "asked", "decided", "handed", "gave", "voter", "barred"];
+        let keys: Vec<String> = keys.iter().map(|kind| format!("{kind}:{name}")).collect();
         let mut sql = Sql::new("SELECT COUNT(*) FROM (");
         for carriers in ["0", "1"] {
             sql = sql.push("SELECT id FROM runs WHERE carries_question = ").push(carriers).push(" AND requested_by = ");
             sql = not_over(sql.bind(name.as_str()).push(" AND ")).push(" UNION ");
         }
         let sql = sql.push("SELECT r.id FROM review_audience a JOIN reviews v ON v.id = a.review_id ");
-        let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(subjects.iter());
+        let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(keys.iter());
         let runs = self.first(not_over(sql.push(") AND r.")).push(") AS u"), Row::int).await?.unwrap_or(0);
-        let names: Vec<&String> =
-            subjects.iter().filter(|one| NAMES.iter().any(|kind| one.starts_with(kind))).collect();
+        let names: Vec<&String> = keys.iter().filter(|one| NAMES.iter().any(|kind| one.starts_with(kind))).collect();
         let names_them = |outline: &Review| {
-            let subjects = visibility::subjects_of(outline);
-            names.iter().any(|subject| subjects.contains(*subject))
+            let keys = visibility::audience_keys(outline);
+            names.iter().any(|key| keys.contains(*key))
         };
         let mut named = self.classes_where(names_them).await?;
         // PostgreSQL does not accept an empty list.

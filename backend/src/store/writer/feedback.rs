@@ -1,18 +1,17 @@
-//! Feedback in a transaction: given on a run, retracted, and read for the agents that request it.
+//! Feedback in a transaction: read for the agents that request it, and retracted.
 
 use std::collections::BTreeSet;
 
-use shared::access::{Act, Involvement, Principal};
-use shared::feedback::{Feedback, NewFeedback};
-use shared::id::{FeedbackId, RunId};
+use shared::access::{Act, Principal};
+use shared::feedback::Feedback;
+use shared::id::FeedbackId;
 use shared::log::{EventData, FeedbackRetracted};
 
 use super::super::db::Conn;
 use super::super::{Change, CommitError, Committed, Error, Operation};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::rights::allow;
 use crate::clock::Moment;
-use crate::engine::Input;
 use crate::flow::Compiled;
 
 impl Group {
@@ -40,21 +39,7 @@ impl Group {
         self.feedback.iter().filter(is_wanted).cloned().collect()
     }
 
-    pub fn give_feedback(
-        &mut self,
-        by: Option<&Principal>,
-        run: RunId,
-        involvement: Involvement,
-        feedback: NewFeedback,
-        moment: Moment,
-    ) -> Answer {
-        let person = by.cloned().ok_or(CommitError::Unauthenticated)?;
-        self.apply(by, run, Input::Feedback { by: person, involvement, feedback }, moment)?;
-        let given = self.out.feedback.last().cloned().ok_or(CommitError::NotFound)?;
-        Ok(Committed::Feedback { feedback: Box::new(given) })
-    }
-
-    pub fn retract_feedback(&mut self, by: Option<&Principal>, id: FeedbackId, moment: Moment) -> Answer {
+    pub fn retract_feedback(&mut self, by: Option<&Principal>, id: FeedbackId, moment: Moment) -> ChangeResult {
         let at = self.retractable.iter().position(|said| said.id == id).ok_or(CommitError::NotFound)?;
         allow(by, Act::RetractFeedback(&self.retractable[at].by))?;
         let Feedback { flow, agent, .. } = self.retractable.swap_remove(at);

@@ -7,7 +7,7 @@ use shared::api::FlowVersion;
 use shared::log::{EventData, FlowSaved};
 
 use super::super::{Committed, NewFlow};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::Refusal;
@@ -15,7 +15,7 @@ use crate::flow::{Compiled, Library};
 
 impl Group {
     /// Saves a new version. Returns the newest one instead if it has the same source and calls the same versions.
-    pub fn save_flow(&mut self, by: Option<&Principal>, new: NewFlow, moment: Moment) -> Answer {
+    pub fn save_flow(&mut self, by: Option<&Principal>, new: NewFlow, moment: Moment) -> ChangeResult {
         allow(by, Act::SaveFlow)?;
         let NewFlow { flow, source, digest } = new;
         let newest = self.newest.get(&flow.id);

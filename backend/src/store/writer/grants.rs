@@ -11,7 +11,7 @@ use shared::log::{EventData, OfGrant};
 use shared::time::Timestamp;
 
 use super::super::{CommitError, Committed};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::{Granted, Input, Refusal};
@@ -62,7 +62,7 @@ impl Group {
         }
     }
 
-    pub fn revoke_grant(&mut self, by: Option<&Principal>, id: GrantId, moment: Moment) -> Answer {
+    pub fn revoke_grant(&mut self, by: Option<&Principal>, id: GrantId, moment: Moment) -> ChangeResult {
         let grant = self.grants.get(&id).cloned().ok_or(CommitError::NotFound)?;
         allow(by, Act::RevokeGrant(&grant.given_by))?;
         self.forget(id);
@@ -97,7 +97,7 @@ pub(super) fn limit(input: &mut Input, longest: Duration) -> Result<(), Refusal>
 mod tests {
     use shared::JsonMap;
     use shared::decision::{DecisionRequest, Via};
-    use shared::grant::{Remember, USUAL};
+    use shared::grant::{DEFAULT_LIFETIME, Remember};
     use shared::id::ReviewId;
 
     use super::*;
@@ -122,7 +122,7 @@ mod tests {
     fn the_usual_time_of_a_grant_is_limited_to_the_longest_one_and_a_longer_wish_is_refused() {
         let hour = Duration::from_hours(1);
         for (asked, longest, limited) in [
-            (None, USUAL, Some(None)),
+            (None, DEFAULT_LIFETIME, Some(None)),
             (None, hour, Some(Some(3_600_000))),
             (Some(3_600_000), hour, Some(None)),
             (Some(3_600_001), hour, None),

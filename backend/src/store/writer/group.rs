@@ -18,7 +18,7 @@ use shared::time::Timestamp;
 use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
 use super::super::notifications::StoredNotifications;
-use super::super::views::StoredViews;
+use super::super::saved_views::StoredViews;
 use super::super::{CommitError, Committed, Credential, CredentialKind, IdempotencyKey, UserRecord};
 use super::pending::{Archiving, Erasures};
 use crate::clock::Moment;
@@ -38,7 +38,7 @@ pub(super) struct Group {
     /// The notification settings that changes depend on.
     pub notifications: BTreeMap<Username, StoredNotifications>,
     /// The saved views that changes replace.
-    pub views: BTreeMap<Username, StoredViews>,
+    pub saved_views: BTreeMap<Username, StoredViews>,
     /// Everyone who may log in, as read. Empty if no change of the group needs them.
     pub active: Arc<BTreeMap<Username, Principal>>,
     pub runs: BTreeMap<RunId, RunWork>,
@@ -71,7 +71,7 @@ pub(super) struct Group {
 }
 
 /// The answer to a change.
-pub(super) type Answer = Result<Committed, CommitError>;
+pub(super) type ChangeResult = Result<Committed, CommitError>;
 
 /// An idempotency key that was used before.
 pub(super) struct UsedKey {
@@ -92,7 +92,7 @@ pub(super) struct RunWork {
     /// The steps in the row of the run. `None` if they are elsewhere, or cannot be read.
     pub stored_steps: Option<Vec<Step>>,
     /// Where the database has the reviews that are pending there.
-    pub stored_reviews: BTreeMap<ReviewId, StoredPlaces>,
+    pub stored_reviews: BTreeMap<ReviewId, StoredIndexRows>,
     /// Set if stored data of the run cannot be read. The snapshot then comes from its columns, and the run can only be
     /// given up.
     pub unreadable: Option<UnreadableRun>,
@@ -102,10 +102,10 @@ pub(super) struct RunWork {
 }
 
 /// Where the database has a pending review.
-pub(super) struct StoredPlaces {
+pub(super) struct StoredIndexRows {
     pub queue: Urgency,
-    /// The subjects under which it is found. `None` if they are unknown because the review cannot be read.
-    pub subjects: Option<BTreeSet<String>>,
+    /// The audience keys under which it is found. `None` if they are unknown because the review cannot be read.
+    pub audience_keys: Option<BTreeSet<String>>,
 }
 
 /// A run whose state or pending review cannot be read.
@@ -155,7 +155,7 @@ pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
     pub users: BTreeSet<Username>,
     pub notifications: BTreeMap<Username, StoredNotifications>,
-    pub views: BTreeMap<Username, StoredViews>,
+    pub saved_views: BTreeMap<Username, StoredViews>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
     /// The people whose credentials end, and which ones.
     pub ended_access: Vec<(Username, EndedAccess)>,

@@ -101,9 +101,9 @@ impl Group {
             let name = name.parse().map_err(|error| Error::Stored(format!("notification settings: {error}")))?;
             self.notifications.insert(name, choice);
         }
-        for (name, views) in conn.views_of(named.viewers.iter().copied()).await? {
+        for (name, views) in conn.saved_views_of(named.viewers.iter().copied()).await? {
             let name = name.parse().map_err(|error| Error::Stored(format!("saved views: {error}")))?;
-            self.views.insert(name, views);
+            self.saved_views.insert(name, views);
         }
         self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
         Ok(())

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::super::blobs::Reader;
 use super::super::db::{Conn, Row, Sql};
 use super::super::{Error, Inner, stored_review, unreadable, visibility};
-use super::group::{Group, StoredPlaces, UnreadableRun};
+use super::group::{Group, StoredIndexRows, UnreadableRun};
 use super::named::Named;
 use crate::engine::Snapshot;
 
@@ -97,8 +97,8 @@ impl Group {
             work.unreadable.get_or_insert(UnreadableRun { why, tasks: Vec::new() });
         }
         if review.is_pending() {
-            let subjects = (!review.unreadable).then(|| visibility::subjects_of(&review));
-            work.stored_reviews.insert(review.id, StoredPlaces { queue: Urgency::of(&review), subjects });
+            let audience_keys = (!review.unreadable).then(|| visibility::audience_keys(&review));
+            work.stored_reviews.insert(review.id, StoredIndexRows { queue: Urgency::of(&review), audience_keys });
         }
         if let Some(snapshot) = &mut work.snapshot {
             snapshot.reviews.insert(review.id, review);

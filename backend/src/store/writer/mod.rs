@@ -10,6 +10,7 @@
 //! Flows are compiled beside the transactions: changes that need one that is not compiled yet wait for it, and no others
 //! do.
 
+mod access;
 mod archive;
 mod clean_up;
 mod commit_outcome;
@@ -21,6 +22,7 @@ mod feedback;
 mod flows;
 mod grants;
 mod group;
+mod index_rows;
 mod load;
 mod load_runs;
 mod locks;
@@ -29,18 +31,17 @@ mod log_share;
 mod named;
 mod notifications;
 mod pending;
-mod places;
 mod preparation;
 mod provider;
 mod questions;
 mod queue;
 mod rights;
 mod runs;
+mod saved_views;
 mod sign_in;
 mod transaction;
 mod unanswered;
 mod users;
-mod views;
 mod write;
 
 use std::sync::Arc;

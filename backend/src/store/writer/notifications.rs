@@ -7,7 +7,7 @@ use shared::notification::Notifications;
 
 use super::super::notifications::StoredNotifications;
 use super::super::{ChosenNotifications, CommitError, Committed};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
 
@@ -18,7 +18,7 @@ impl Group {
         last_login: LastLogin,
         chosen: ChosenNotifications,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         let ChosenNotifications { username, mut notifications } = chosen;
         allow(by, Act::ManageNotifications(&username))?;
         self.check_slack_user(by, &username, notifications.slack_user_id.as_deref())?;

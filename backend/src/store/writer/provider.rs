@@ -7,7 +7,7 @@ use shared::log::{EventData, LoginFailed, SingleSignOn, UserChanged};
 use shared::single_sign_on::Trouble;
 
 use super::super::{CommitError, Committed, NewCredential, ProviderAccount, ProviderSignIn, RefusedSignIn, UserRecord};
-use super::group::{Answer, EndedAccess, Group};
+use super::group::{ChangeResult, EndedAccess, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 
@@ -88,7 +88,7 @@ impl Group {
         name: &Username,
         linked: Option<&ProviderAccount>,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         allow(by, Act::ManagePeople)?;
         if let Some(known) = linked.and_then(|linked| self.known(linked)).filter(|known| known.user.username != *name) {
             return Err(CommitError::Conflict(format!("this account already belongs to {}", known.user.username)));

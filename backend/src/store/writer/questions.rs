@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use shared::access::{Act, Principal};
-use shared::error::Mistake;
 use shared::id::RunId;
 
 use super::super::db::{Conn, Sql};
 use super::super::{Change, CommitError, Committed, Error, Inner, Operation, queue};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::rights::allow;
 use crate::clock::Moment;
-use crate::engine::{Carrier, Refusal, RunOutcome, RunState, Transition};
+use crate::engine::{Carrier, RunState};
 
 /// The largest number of pending questions of one kind by one person or program.
 const MOST_PENDING: u64 = 100;
@@ -20,15 +19,15 @@ const MOST_PENDING: u64 = 100;
 impl Group {
     /// Reads how many questions are pending of the people who ask another one.
     pub async fn load_open_questions(&mut self, conn: &mut Conn, changes: &[Change]) -> Result<(), Error> {
-        let mut subjects = BTreeSet::new();
+        let mut keys = BTreeSet::new();
         for change in changes {
             if let (Operation::Ask { question, .. }, Some(actor)) = (&change.operation, &change.by) {
-                subjects.insert(queue::question(question.kind, &actor.principal.username));
+                keys.insert(queue::question(question.kind, &actor.principal.username));
                 let flow = Arc::clone(&question.flow);
                 self.compiled.insert((flow.flow.id.clone(), flow.version), flow);
             }
         }
-        let sql = Sql::new("SELECT question, COUNT(*) FROM queue WHERE question").among(&subjects);
+        let sql = Sql::new("SELECT question, COUNT(*) FROM queue WHERE question").among(&keys);
         for row in conn.fetch(sql.push(" GROUP BY question")).await? {
             self.asked.insert(row.text(0)?, u64::try_from(row.int(1)?).unwrap_or(0));
         }
@@ -52,11 +51,11 @@ impl Group {
         true
     }
 
-    pub fn ask(&mut self, by: Option<&Principal>, run: RunId, question: &Carrier, moment: Moment) -> Answer {
+    pub fn ask(&mut self, by: Option<&Principal>, run: RunId, question: &Carrier, moment: Moment) -> ChangeResult {
         let by = by.ok_or(CommitError::Unauthenticated)?;
         allow(Some(by), Act::Ask)?;
-        let subject = queue::question(question.kind, &by.username);
-        let waiting = self.asked.get(&subject).copied().unwrap_or(0);
+        let key = queue::question(question.kind, &by.username);
+        let waiting = self.asked.get(&key).copied().unwrap_or(0);
         if waiting >= MOST_PENDING {
             let kind = question.kind.as_str();
             return Err(CommitError::TooManyPending(format!(
@@ -67,22 +66,9 @@ impl Group {
         }
         let Carrier { flow, input, context, .. } = question;
         self.begin(by, run, flow, input.clone(), context.clone(), moment)?;
-        self.asked.insert(subject, waiting + 1);
+        self.asked.insert(key, waiting + 1);
         let reviews = self.runs.get(&run).and_then(|work| work.snapshot.as_ref()).map(|snapshot| &snapshot.reviews);
         let review = reviews.and_then(|reviews| reviews.values().next()).ok_or(CommitError::NotFound)?;
         Ok(Committed::Review { review: Box::new(review.clone().seen_by(Some(&by.username))) })
     }
-}
-
-/// Refuses to start a run for a question that would ask nobody.
-pub(super) fn check(started: &Transition) -> Result<(), CommitError> {
-    let state = &started.state;
-    if state.shown_id().is_some() || !started.reviews.is_empty() {
-        return Ok(());
-    }
-    let why = match &state.outcome {
-        Some(RunOutcome::Failed { error, .. }) => error.message.clone(),
-        _ => "this asks no one".to_owned(),
-    };
-    Err(Refusal::Invalid(vec![Mistake::new("", "invalid", why)]).into())
 }

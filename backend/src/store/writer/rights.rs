@@ -80,7 +80,7 @@ impl Group {
     /// Returns the people who exist, for the engine, as changed by this group. `None` if neither the flow nor the input
     /// nor a delegation in the run needs them.
     pub fn people(&self, flow: &Compiled, run: RunId, input: Option<&Input>) -> Option<Arc<[Principal]>> {
-        if matches!(input, Some(Input::View { .. })) {
+        if matches!(input, Some(Input::Viewed { .. })) {
             return None;
         }
         // A review that was delegated in this group had its delegator's rights checked just now.

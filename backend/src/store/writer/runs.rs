@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use shared::JsonMap;
-use shared::access::{Act, Principal};
+use shared::access::{Act, Involvement, Principal};
 use shared::api::{Decided, DecisionEffect};
 use shared::author::Author;
 use shared::definition::Effect;
 use shared::error::{FlowCode, Mistake};
+use shared::feedback::NewFeedback;
 use shared::id::{FlowId, ReviewId, RunId};
 use shared::log::{Event, EventData, GuardrailFired};
 use shared::review::{Review, Veto};
@@ -16,11 +17,11 @@ use shared::time::Timestamp;
 
 use super::super::log_row::{Cause, Recorded};
 use super::super::{CommitError, Committed};
-use super::group::{Answer, Group, RunWork, UnreadableRun};
+use super::grants;
+use super::group::{ChangeResult, Group, RunWork, UnreadableRun};
 use super::rights::allow;
-use super::{grants, questions};
 use crate::clock::Moment;
-use crate::engine::{self, Input, Launch, Refusal, RunState, Snapshot, Transition, is_carrier};
+use crate::engine::{self, Input, Refusal, RunOutcome, RunStart, RunState, Snapshot, Transition, is_carrier};
 use crate::flow::Compiled;
 
 impl Group {
@@ -34,7 +35,7 @@ impl Group {
         input: JsonMap,
         context: Context,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         let by = by.ok_or(CommitError::Unauthenticated)?;
         allow(Some(by), Act::Launch)?;
         let version = match version {
@@ -51,7 +52,7 @@ impl Group {
         let compiled = &Arc::clone(self.flow(flow, version)?);
         self.begin(by, run, compiled, input, context, moment)?;
         let state = &self.snapshot(run)?.state;
-        Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), state)) })
+        Ok(Committed::Run { run: Box::new(engine::shown_run(Some(compiled), state)) })
     }
 
     /// Starts a run. Returns [`CommitError::Conflict`] if it exists.
@@ -69,7 +70,7 @@ impl Group {
         }
         let (flow, version) = (&compiled.flow.id, compiled.version);
         let people = self.people(compiled, run, None);
-        let launch = Launch {
+        let launch = RunStart {
             run,
             flow: flow.clone(),
             version,
@@ -83,7 +84,7 @@ impl Group {
         };
         let granted = if compiled.has_gates() { self.granted(flow, version, run, moment.now) } else { Vec::new() };
         let mut transition = engine::launch(compiled, launch.clone(), granted, moment)?;
-        questions::check(&transition)?;
+        check_asks_somebody(&transition)?;
         let recorded = Recorded {
             moment,
             cause: Cause::Launch(Box::new(launch)),
@@ -95,11 +96,11 @@ impl Group {
         self.runs.entry(run).or_default().absorb(transition, recorded)
     }
 
-    pub fn apply_to_run(&mut self, by: Option<&Principal>, run: RunId, input: Input, moment: Moment) -> Answer {
+    pub fn apply_to_run(&mut self, by: Option<&Principal>, run: RunId, input: Input, moment: Moment) -> ChangeResult {
         self.apply(by, run, input, moment)?;
         let state = &self.snapshot(run)?.state;
         let compiled = self.flow(&state.flow, state.version).ok().map(Arc::as_ref);
-        Ok(Committed::Run { run: Box::new(engine::view(compiled, state)) })
+        Ok(Committed::Run { run: Box::new(engine::shown_run(compiled, state)) })
     }
 
     pub fn apply_to_review(
@@ -108,12 +109,12 @@ impl Group {
         review: ReviewId,
         input: Input,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         let run = *self.run_of.get(&review).ok_or(CommitError::NotFound)?;
         let viewer = input.by().map(|by| by.username.clone());
-        let is_view = matches!(input, Input::View { .. });
+        let is_viewed = matches!(input, Input::Viewed { .. });
         self.apply(by, run, input, moment)?;
-        if is_view {
+        if is_viewed {
             return Ok(Committed::Done);
         }
         let review = self.snapshot(run)?.reviews.get(&review).cloned().ok_or(CommitError::NotFound)?;
@@ -122,7 +123,22 @@ impl Group {
         Ok(Committed::Decided { decided: Box::new(Decided { outcome, review }) })
     }
 
-    pub(super) fn apply(
+    /// Passes feedback on an agent to its run.
+    pub fn give_feedback(
+        &mut self,
+        by: Option<&Principal>,
+        run: RunId,
+        involvement: Involvement,
+        feedback: NewFeedback,
+        moment: Moment,
+    ) -> ChangeResult {
+        let person = by.cloned().ok_or(CommitError::Unauthenticated)?;
+        self.apply(by, run, Input::Feedback { by: person, involvement, feedback }, moment)?;
+        let given = self.out.feedback.last().cloned().ok_or(CommitError::NotFound)?;
+        Ok(Committed::Feedback { feedback: Box::new(given) })
+    }
+
+    fn apply(
         &mut self,
         by: Option<&Principal>,
         run: RunId,
@@ -285,4 +301,17 @@ impl RunWork {
         }
         transition.refused.map_or(Ok(()), |refusal| Err(refusal.into()))
     }
+}
+
+/// Refuses to start a run for a question that would ask nobody.
+fn check_asks_somebody(started: &Transition) -> Result<(), CommitError> {
+    let state = &started.state;
+    if state.shown_id().is_some() || !started.reviews.is_empty() {
+        return Ok(());
+    }
+    let why = match &state.outcome {
+        Some(RunOutcome::Failed { error, .. }) => error.message.clone(),
+        _ => "this asks no one".to_owned(),
+    };
+    Err(Refusal::Invalid(vec![Mistake::new("", "invalid", why)]).into())
 }

@@ -9,14 +9,14 @@ use super::super::{
     CommitError, Committed, ConfirmedSession, Credential, CredentialKind, FactorChange, NewSession, PasswordChange,
     Proof, SecondFactor, SignIn, UserRecord,
 };
-use super::group::{Answer, EndedAccess, Group};
+use super::group::{ChangeResult, EndedAccess, Group};
 use super::provider::account;
 use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
 use crate::engine::Refusal;
 
 impl Group {
-    pub fn start_session(&mut self, new: NewSession, moment: Moment) -> Answer {
+    pub fn start_session(&mut self, new: NewSession, moment: Moment) -> ChangeResult {
         let NewSession { session, by, proof, replaces, browser } = new;
         let name = session.credential.username.clone();
         let link = match &by {
@@ -75,7 +75,7 @@ impl Group {
     }
 
     /// Ends a session: the actor's own, or any if the server itself acts.
-    pub fn end_session(&mut self, by: Option<&Principal>, digest: &[u8; 32], moment: Moment) -> Answer {
+    pub fn end_session(&mut self, by: Option<&Principal>, digest: &[u8; 32], moment: Moment) -> ChangeResult {
         let session = self.credentials.get(digest).filter(|credential| credential.kind == CredentialKind::Session);
         let Some(name) = session.map(|session| session.username.clone()) else { return Ok(Committed::Done) };
         if by.is_some_and(|by| by.username != name) {
@@ -87,7 +87,7 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    pub fn change_password(&mut self, by: Option<&Principal>, change: PasswordChange, moment: Moment) -> Answer {
+    pub fn change_password(&mut self, by: Option<&Principal>, change: PasswordChange, moment: Moment) -> ChangeResult {
         let by = by.filter(|by| !by.token).ok_or(CommitError::Unauthenticated)?;
         let record = self.active_mut(&by.username)?;
         if record.password_hash.as_ref() != Some(&change.from) {
@@ -109,7 +109,12 @@ impl Group {
     }
 
     /// Confirms a session of the actor with their password and second factor.
-    pub fn confirm_session(&mut self, by: Option<&Principal>, confirmed: &ConfirmedSession, moment: Moment) -> Answer {
+    pub fn confirm_session(
+        &mut self,
+        by: Option<&Principal>,
+        confirmed: &ConfirmedSession,
+        moment: Moment,
+    ) -> ChangeResult {
         let by = by.filter(|by| !by.token).ok_or(CommitError::Unauthenticated)?;
         let session = self.credentials.get(&confirmed.session);
         let is_theirs =
@@ -145,7 +150,7 @@ impl Group {
         name: &Username,
         change: FactorChange,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         let own = by.is_some_and(|by| by.username == *name && !by.token);
         let by_admin = matches!(change, FactorChange::Remove(None));
         if by_admin {
@@ -191,21 +196,6 @@ impl Group {
         let changed = UserChanged { second_factor: Some(became), ..UserChanged::of(name.clone()) };
         self.emit(by, &EventData::UserUpdated(changed), moment);
         Ok(Committed::Done)
-    }
-
-    /// Ends credentials of a person, also for later changes in the same group.
-    pub fn end_access(&mut self, name: &Username, ended: EndedAccess) {
-        let ends = |digest: &[u8; 32], credential: &Credential| {
-            credential.username == *name
-                && match ended {
-                    EndedAccess::All => true,
-                    EndedAccess::AllBut(kept) => *digest != kept,
-                    EndedAccess::AllButTokensAnd(kept) => credential.kind != CredentialKind::Token && *digest != kept,
-                }
-        };
-        self.credentials.retain(|digest, credential| !ends(digest, credential));
-        self.out.new_credentials.retain(|digest, credential| !ends(digest, credential));
-        self.out.ended_access.push((name.clone(), ended));
     }
 
     fn end_credential(&mut self, digest: &[u8; 32]) {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::super::change_signal::News;
 use super::super::{Change, CommitError, Error, Inner};
 use super::commit_outcome::{self, CommitOutcome};
-use super::group::{Answer, Group};
+use super::group::{ChangeResult, Group};
 use super::named::Named;
 use super::preparation::Preparations;
 use super::queue::{Caller, CommitAnswer, QueuedChange};
@@ -29,9 +29,9 @@ const TOO_LONG: Duration = Duration::from_secs(10);
 const SLOW_TRIES: u32 = 3;
 
 /// What has become of a group.
-enum Outcome {
+enum GroupOutcome {
     /// The answers to its first changes, at least one. The others were not begun.
-    Answered(Vec<Answer>),
+    Answered(Vec<ChangeResult>),
     /// Nothing was written: deciding the change at this position took too long.
     TooSlow(usize),
     /// Nothing was written: these versions of flows must be compiled first, for the changes that are marked.
@@ -60,7 +60,7 @@ pub(super) async fn write_all(inner: &Arc<Inner>, jobs: Vec<QueuedChange>, prepa
     let together = changes.len();
     let mut jobs = changes.into_iter().zip(callers).map(|(change, caller)| QueuedChange { change, caller });
     match written {
-        Ok(Outcome::Answered(results)) => {
+        Ok(GroupOutcome::Answered(results)) => {
             for (result, job) in results.into_iter().zip(jobs.by_ref()) {
                 answer(job, result);
             }
@@ -69,13 +69,13 @@ pub(super) async fn write_all(inner: &Arc<Inner>, jobs: Vec<QueuedChange>, prepa
                 Box::pin(write_all(inner, rest, preparations)).await;
             }
         }
-        Ok(Outcome::Uncompiled(flows, marks)) => {
+        Ok(GroupOutcome::Uncompiled(flows, marks)) => {
             let (waiting, others): (Vec<_>, Vec<_>) = jobs.zip(marks).partition(|(_, waits)| *waits);
             preparations.begin(inner, waiting.into_iter().map(|(job, _)| job).collect(), flows);
             let others = others.into_iter().map(|(job, _)| job).collect();
             Box::pin(write_all(inner, others, preparations)).await;
         }
-        Ok(Outcome::TooSlow(position)) => {
+        Ok(GroupOutcome::TooSlow(position)) => {
             let mut others: Vec<_> = jobs.collect();
             let mut slow = others.remove(position);
             slow.caller.slow += 1;
@@ -106,7 +106,7 @@ pub(super) async fn write_all(inner: &Arc<Inner>, jobs: Vec<QueuedChange>, prepa
     }
 }
 
-fn answer(job: QueuedChange, result: Answer) {
+fn answer(job: QueuedChange, result: ChangeResult) {
     let QueuedChange { mut change, caller: Caller { answer, .. } } = job;
     let _ = answer.send(match result {
         Err(CommitError::Refused(Refusal::Unasked { inquiries, until })) if change.replies().is_some() => {
@@ -118,7 +118,7 @@ fn answer(job: QueuedChange, result: Answer) {
 
 /// Writes a group in one transaction. After an error, nothing of it was written. `compile`: flows that are not compiled
 /// yet are compiled in the transaction.
-async fn write_group(inner: &Inner, changes: &[Change], compile: bool) -> Result<Outcome, Error> {
+async fn write_group(inner: &Inner, changes: &[Change], compile: bool) -> Result<GroupOutcome, Error> {
     let mut conn = inner.db.writer_on_this_thread().await?;
     let named = Named::of_all(changes);
     let run_of = load::runs_of(&mut conn, &named.reviews).await?;
@@ -131,7 +131,7 @@ async fn write_group(inner: &Inner, changes: &[Change], compile: bool) -> Result
         if !marks.contains(&true) {
             marks.fill(true);
         }
-        return Ok(Outcome::Uncompiled(std::mem::take(&mut group.uncompiled), marks));
+        return Ok(GroupOutcome::Uncompiled(std::mem::take(&mut group.uncompiled), marks));
     }
     let begun = Instant::now();
     let decide = |change: &Change| group.decide(change, Moment::of(&*inner.clock));
@@ -139,12 +139,12 @@ async fn write_group(inner: &Inner, changes: &[Change], compile: bool) -> Result
     let (answers, took) = on_large_stack(|| one_by_one(changes, || begun.elapsed(), decide));
     if took >= TOO_LONG {
         // The transaction may have ended meanwhile, and its locks with it.
-        return Ok(Outcome::TooSlow(answers.len() - 1));
+        return Ok(GroupOutcome::TooSlow(answers.len() - 1));
     }
     conn.extend(took);
     if group.is_empty() {
         conn.rollback().await?;
-        return Ok(Outcome::Answered(answers));
+        return Ok(GroupOutcome::Answered(answers));
     }
     let commit = CommitId(Moment::of(&*inner.clock).ids().uuid());
     let written = group.write(inner, &mut conn, commit).await?;
@@ -159,7 +159,7 @@ async fn write_group(inner: &Inner, changes: &[Change], compile: bool) -> Result
                         "the connection was lost during COMMIT ({error}); it is not known whether the change was made"
                     )))
                 };
-                return Ok(Outcome::Answered(answers.iter().map(|_| unknown()).collect()));
+                return Ok(GroupOutcome::Answered(answers.iter().map(|_| unknown()).collect()));
             }
         }
     }
@@ -173,7 +173,7 @@ async fn write_group(inner: &Inner, changes: &[Change], compile: bool) -> Result
         inner.recent.add(group.take_log(written.seq));
     }
     inner.signal.committed(news);
-    Ok(Outcome::Answered(answers))
+    Ok(GroupOutcome::Answered(answers))
 }
 
 /// Decides changes one after the other until [`DECIDING`] is over. Returns the answers so far, at least one if there is

@@ -1,6 +1,6 @@
 //! Users, and their credentials.
 
-use shared::access::{ADMIN, Act, Principal};
+use shared::access::{Act, Principal};
 use shared::id::{TokenId, Username};
 use shared::log::{EventData, LoggedIn, LoginFailed, TokenCreated, TokenRevoked, UserChanged};
 
@@ -8,7 +8,7 @@ use super::super::users::token;
 use super::super::{
     CommitError, Committed, CredentialKind, FailedLogin, NewCredential, NewUserRecord, UserChange, UserRecord,
 };
-use super::group::{Answer, EndedAccess, Group};
+use super::group::{ChangeResult, EndedAccess, Group};
 use super::rights::{LastLogin, allow};
 use crate::clock::Moment;
 
@@ -19,7 +19,7 @@ impl Group {
         last_login: LastLogin,
         new: NewUserRecord,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         allow(by, Act::GiveRoles(&new.user.roles))?;
         last_login.require_recent()?;
         let user = new.user;
@@ -41,7 +41,7 @@ impl Group {
         last_login: LastLogin,
         change: UserChange,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         self.check_change(by, &change)?;
         if self.gives_access(&change)? {
             last_login.require_recent()?;
@@ -147,20 +147,13 @@ impl Group {
             || is_new(change.slack_user_id().flatten(), known_member))
     }
 
-    /// Whether this person is the only admin. In PostgreSQL, writers check this one after the other, under a lock.
-    pub(super) fn is_last_admin(&self, name: &Username) -> bool {
-        let people = self.everybody();
-        let mut admins = people.values().filter(|person| person.has(ADMIN)).map(|person| &person.username).peekable();
-        admins.peek().is_some() && admins.all(|admin| admin == name)
-    }
-
     pub fn add_credential(
         &mut self,
         by: Option<&Principal>,
         last_login: LastLogin,
         new: NewCredential,
         moment: Moment,
-    ) -> Answer {
+    ) -> ChangeResult {
         let NewCredential { digest, credential } = new;
         let owner = self.users.get(&credential.username).filter(|owner| owner.user.active);
         let all = owner.ok_or(CommitError::Unauthenticated)?.principal(None);
@@ -207,7 +200,7 @@ impl Group {
         Ok(answer)
     }
 
-    pub fn revoke_token(&mut self, by: Option<&Principal>, id: TokenId, moment: Moment) -> Answer {
+    pub fn revoke_token(&mut self, by: Option<&Principal>, id: TokenId, moment: Moment) -> ChangeResult {
         let (digest, credential) = self.token(id).ok_or(CommitError::NotFound)?;
         // For everyone else, the token does not exist.
         allow(by, Act::ManageTokens(&credential.username)).map_err(|_| CommitError::NotFound)?;

@@ -22,9 +22,9 @@ use super::super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, review_row};
 use super::super::row_mac::Stored;
 use super::super::run_steps;
 use super::super::runs::{RUN_CALLBACKS, RUNS, RUNS_BY_STATUS};
+use super::super::saved_views::VIEWS;
 use super::super::tasks::lane;
 use super::super::users::{USERS, user_row};
-use super::super::views::VIEWS;
 use super::super::{Committed, Error, Inner, queue, statistics};
 use super::commit_outcome::Written;
 use super::group::{Changed, Group, RunWork};
@@ -51,10 +51,10 @@ pub(super) struct Rows {
     pub(super) classes: BTreeMap<Uuid, String>,
     pub(super) queue: Vec<Vec<Arg>>,
     pub(super) undecided: Vec<Vec<Arg>>,
-    /// Subjects under which reviews are no longer found.
+    /// Audience keys under which reviews are no longer found.
     pub(super) left_audience: Vec<Vec<Arg>>,
     pub(super) audience: Vec<Vec<Arg>>,
-    /// Reviews whose stored subjects are unknown.
+    /// Reviews whose stored audience keys are unknown.
     pub(super) unknown: Vec<ReviewId>,
     pub(super) steps: Vec<Vec<Arg>>,
     pub(super) ended_tasks: Vec<Vec<Arg>>,
@@ -111,11 +111,11 @@ impl Group {
         // In a fixed order: if two groups have the same new class, one waits for the other.
         let classes = rows.classes.into_iter().map(|(class, outline)| vec![class.into(), outline.into()]).collect();
         batch.insert(&queue::CLASSES, classes, " ON CONFLICT (class) DO NOTHING");
-        batch.insert(&queue::QUEUE, rows.queue, queue::AGAIN);
+        batch.insert(&queue::QUEUE, rows.queue, queue::ON_CONFLICT_UPDATE);
         batch.insert(&UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING");
         batch.delete(&AUDIENCE, rows.left_audience);
         batch.insert(&AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING");
-        batch.insert(&run_steps::STEPS, rows.steps, run_steps::AGAIN);
+        batch.insert(&run_steps::STEPS, rows.steps, run_steps::ON_CONFLICT_UPDATE);
         batch.delete(&GRANTS, self.out.ended_grants.iter().map(|id| vec![Arg::from(id.0)]).collect());
         let given = self.out.new_grants.values().map(grant_row).collect();
         batch.insert(&GRANTS, given, "");
@@ -244,7 +244,8 @@ impl Group {
             " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
         )
         .await?;
-        let views = out.views.iter().map(|(name, views)| Ok(vec![name.as_str().into(), encode_whole(views)?.into()]));
+        let views =
+            out.saved_views.iter().map(|(name, views)| Ok(vec![name.as_str().into(), encode_whole(views)?.into()]));
         let views = views.collect::<Result<Vec<Vec<Arg>>, Error>>()?;
         conn.insert(&VIEWS, views, " ON CONFLICT (username) DO UPDATE SET body = excluded.body").await?;
         self.write_credentials(conn, moment).await
@@ -286,7 +287,7 @@ impl Rows {
         for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
             let shown = newest_of(review, &changed.events);
             self.reviews.push(review_row(run, review, shown, &mut self.blobs)?);
-            self.places(review, work.stored_reviews.get(&review.id))?;
+            self.index_rows(review, work.stored_reviews.get(&review.id))?;
         }
         self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| vec![task.0.into()]));
         // A run that cannot be read ends with all its tasks, also those of calls that it has abandoned.

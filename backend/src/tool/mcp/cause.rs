@@ -12,7 +12,7 @@ use crate::tool::MAX_MESSAGE;
 
 /// The length of what is kept of a message, in bytes. It is twice what is shown, since a secret at the end of that can
 /// only be masked as a whole.
-const KEPT: usize = 2 * MAX_MESSAGE;
+const MAX_KEPT: usize = 2 * MAX_MESSAGE;
 
 /// Returns the message of the innermost error. The outer ones would repeat it, or name the URL.
 pub(super) fn cause(error: &(dyn Error + 'static)) -> String {
@@ -52,7 +52,7 @@ struct Beginning(String);
 
 impl Write for Beginning {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let left = KEPT.saturating_sub(self.0.len());
+        let left = MAX_KEPT.saturating_sub(self.0.len());
         let end = text.floor_char_boundary(left);
         self.0.push_str(&text[..end]);
         if end < text.len() { Err(fmt::Error) } else { Ok(()) }
@@ -69,6 +69,6 @@ mod tests {
     fn a_long_message_of_a_server_is_cut() {
         let refusal = ServiceError::McpError(ErrorData::internal_error("é".repeat(1_000_000), None));
         let message = cause(&refusal);
-        assert!(message.len() <= KEPT && message.starts_with("Mcp error: -32603: éé"), "{}", message.len());
+        assert!(message.len() <= MAX_KEPT && message.starts_with("Mcp error: -32603: éé"), "{}", message.len());
     }
 }

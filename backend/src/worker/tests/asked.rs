@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, FlowError};
 use shared::time::Timestamp;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -53,7 +53,7 @@ async fn answered(answer: ResponseTemplate) -> (RunState, Vec<Request>) {
     (state, receiver.received_requests().await.unwrap())
 }
 
-fn error(state: &RunState) -> &RunError {
+fn error(state: &RunState) -> &FlowError {
     match &state.outcome {
         Some(RunOutcome::Failed { error, .. }) => error,
         other => panic!("{other:?}"),

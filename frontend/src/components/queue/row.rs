@@ -15,9 +15,9 @@ use crate::client::{GlobalSignal, Live};
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::selecting::Selecting;
+use crate::state::distinction::{distinction, untitled_prompt};
 use crate::state::inbox::{InboxRow, address};
 use crate::state::outcomes::{self, Quotes};
-use crate::state::subject::{subject, untitled_prompt};
 use crate::state::{record, words};
 
 /// How long a new row is highlighted, in microseconds.
@@ -64,7 +64,7 @@ pub fn QueueRow(
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| words::origin(&row.review)).unwrap_or_default()));
     let run = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| row.review.run_id)));
     // A memo, since values may be long and the row is rendered every second.
-    let about = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| subject(&row.review))));
+    let about = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| distinction(&row.review))));
     let time = move || row.with(|row| row.as_ref().map(|row| time(row, live.now.get())));
     let more = move || {
         let (sending, me) = here.with(|here| (here.sending, here.me.clone()));

@@ -13,7 +13,7 @@ use super::standing::{ClaimedByOther, PausedSince, Votes, Why};
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::listeners::while_shown;
-use crate::state::option_fields::PLACE;
+use crate::state::option_fields::FIELDS_PATH;
 use crate::state::verdict::{Intent, is_at};
 
 #[component]
@@ -40,7 +40,7 @@ pub fn Bar(pane: Pane) -> impl IntoView {
 pub fn General(pane: Pane) -> impl IntoView {
     let general = Memo::new(move |_| {
         // Without fields, all messages are shown here.
-        let fields = ["/edits", "/verdict/decisions", PLACE].into_iter().filter(|_| pane.is_alone());
+        let fields = ["/edits", "/verdict/decisions", FIELDS_PATH].into_iter().filter(|_| pane.is_alone());
         pane.mistakes.with(|all| {
             let is_inside = |one: &Mistake, field: &str| is_at(one, field) && one.path != field;
             let general = all.iter().filter(|one| !fields.clone().any(|field| is_inside(one, field)));

@@ -10,13 +10,13 @@ use super::options::options;
 use super::pane::Pane;
 use crate::components::inert::inert_code;
 use crate::components::markdown::Markdown;
-use crate::state::{subject, words};
+use crate::state::{distinction, words};
 
 /// What the person is asked, and what they read before they decide.
 #[component]
 pub fn Content(pane: Pane) -> impl IntoView {
     let review = pane.review;
-    let prompt = Memo::new(move |_| review.with(|review| subject::prompt(review).map(ToOwned::to_owned)));
+    let prompt = Memo::new(move |_| review.with(|review| distinction::prompt(review).map(ToOwned::to_owned)));
     let asks = Memo::new(move |_| review.with(|review| words::who_asks(review)));
     let items = Memo::new(move |_| review.with(|review| review.items.clone()));
     let actions = Memo::new(move |_| review.with(|review| review.actions.clone()));

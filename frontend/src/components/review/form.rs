@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::pane::Pane;
 use crate::state::drafts::Draft;
-use crate::state::unread::Unread;
+use crate::state::unparsed::Unparsed;
 
 /// The signals of a [`crate::components::schema_form::SchemaForm`] that edits a part of the draft.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub struct DraftForm {
     /// The first mistake in the form; `None` if there is none.
     pub flaw: RwSignal<Option<String>>,
     /// The texts in the form that cannot be read, which the draft keeps too. The values at their places are older.
-    pub unread: RwSignal<Unread>,
+    pub unparsed: RwSignal<Unparsed>,
 }
 
 impl Pane {
@@ -43,8 +43,8 @@ impl Pane {
         write: impl Fn(&mut Draft, Value) + 'static,
     ) -> DraftForm {
         let form = self.draft_form(place, read, write);
-        let DraftForm { value, flaw, unread } = form;
-        let is_changed = move || unread.with(|texts| !texts.is_empty()) || value.with(|value| *value != proposed);
+        let DraftForm { value, flaw, unparsed } = form;
+        let is_changed = move || unparsed.with(|texts| !texts.is_empty()) || value.with(|value| *value != proposed);
         self.watch_edit(move || flaw.get().filter(|_| is_changed()));
         form
     }
@@ -58,7 +58,7 @@ impl Pane {
         let read = Rc::new(read);
         let own = Rc::clone(&read);
         let value = RwSignal::new(read(&self.workspace.draft_now(self.id)));
-        let unread = self.keep_unread(place.to_owned());
+        let unparsed = self.keep_unparsed(place.to_owned());
         let place = place.to_owned();
         // The last known value in the draft. A value that `write` does not take is ahead of it.
         let known = StoredValue::new(value.get_untracked());
@@ -75,9 +75,9 @@ impl Pane {
         Effect::watch(move || value.get(), write, false);
         self.workspace.on_taken_over(move || {
             let draft = self.workspace.draft_now(self.id);
-            let texts = draft.unread.of(&place);
-            if unread.with_untracked(|unread| *unread != texts) {
-                unread.set(texts);
+            let texts = draft.unparsed.of(&place);
+            if unparsed.with_untracked(|unparsed| *unparsed != texts) {
+                unparsed.set(texts);
             }
             let kept = own(&draft);
             // The change may be in another part of the draft, or in another draft.
@@ -89,21 +89,21 @@ impl Pane {
                 value.set(kept);
             }
         });
-        DraftForm { value, flaw: RwSignal::new(None), unread }
+        DraftForm { value, flaw: RwSignal::new(None), unparsed }
     }
 
     /// The texts in the form at `place` that cannot be read, which are written to the draft.
-    fn keep_unread(self, place: String) -> RwSignal<Unread> {
+    fn keep_unparsed(self, place: String) -> RwSignal<Unparsed> {
         let place = StoredValue::new(place);
-        let kept = move || place.with_value(|place| self.workspace.draft_now(self.id).unread.of(place));
-        let unread = RwSignal::new(kept());
-        let write = move |now: &Unread, _: Option<&Unread>, _: Option<()>| {
+        let kept = move || place.with_value(|place| self.workspace.draft_now(self.id).unparsed.of(place));
+        let unparsed = RwSignal::new(kept());
+        let write = move |now: &Unparsed, _: Option<&Unparsed>, _: Option<()>| {
             if *now != kept() {
-                let write = |draft: &mut Draft| place.with_value(|place| draft.unread.set(place, now.clone()));
+                let write = |draft: &mut Draft| place.with_value(|place| draft.unparsed.set(place, now.clone()));
                 self.workspace.write(&self.review.get_untracked(), write);
             }
         };
-        Effect::watch(move || unread.get(), write, false);
-        unread
+        Effect::watch(move || unparsed.get(), write, false);
+        unparsed
     }
 }

@@ -63,7 +63,7 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
 #[component]
 fn Metadata(pane: Pane) -> impl IntoView {
     let of_run = pane.review.with_untracked(|review| review.run_id.is_some());
-    let DraftForm { value, flaw, unread } = pane.form(
+    let DraftForm { value, flaw, unparsed } = pane.form(
         METADATA,
         |draft| Value::Object(draft.metadata.clone()),
         |draft, value| {
@@ -74,7 +74,7 @@ fn Metadata(pane: Pane) -> impl IntoView {
     );
     // It stays open if it has content, and while its content is being deleted.
     let opened = Memo::new(move |before: Option<&bool>| {
-        before == Some(&true) || value.with(|value| *value != json!({})) || unread.with(|texts| !texts.is_empty())
+        before == Some(&true) || value.with(|value| *value != json!({})) || unparsed.with(|texts| !texts.is_empty())
     });
     of_run.then(|| {
         view! {
@@ -85,7 +85,7 @@ fn Metadata(pane: Pane) -> impl IntoView {
                     <span class="words">"Details for later steps"</span>
                 </summary>
                 <p class="hint">"An object, such as {\"ticket\": 42}. It is kept in the run's context."</p>
-                <SchemaForm schema=json!({ "type": "object" }) value=value errors=pane.mistakes base=METADATA label="Details" flaw unread />
+                <SchemaForm schema=json!({ "type": "object" }) value=value errors=pane.mistakes base=METADATA label="Details" flaw unparsed />
             </details>
         }
     })

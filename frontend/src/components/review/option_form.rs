@@ -9,7 +9,7 @@ use super::pane::Pane;
 use crate::components::focus::{FIELD, focus_on};
 use crate::components::inert::{inert, named};
 use crate::components::schema_form::SchemaForm;
-use crate::state::option_fields::{PLACE, unread_place};
+use crate::state::option_fields::{FIELDS_PATH, unparsed_place};
 use crate::state::schema::initial;
 use crate::state::verdict::Intent;
 
@@ -52,8 +52,8 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let untouched = initial(&schema);
     let starts = untouched.clone();
     let (of, own) = (id.clone(), id.clone());
-    let DraftForm { value, flaw, unread } = pane.form(
-        &unread_place(&id),
+    let DraftForm { value, flaw, unparsed } = pane.form(
+        &unparsed_place(&id),
         move |draft| draft.fields.get(&of).map_or_else(|| starts.clone(), |fields| Value::Object(fields.clone())),
         move |draft, value| match value {
             value if value == untouched => draft.fill(&own, None),
@@ -82,9 +82,9 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
                 schema=schema
                 value=value
                 errors=pane.mistakes
-                base=PLACE
+                base=FIELDS_PATH
                 label=name
-                flaw unread
+                flaw unparsed
             />
         </section>
     }

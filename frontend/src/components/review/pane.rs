@@ -21,7 +21,7 @@ use crate::state::drafts::chosen::choice;
 use crate::state::drafts::{Draft, Form};
 use crate::state::guardrail_notes::Answered;
 use crate::state::inbox::InboxRow;
-use crate::state::option_fields::{self, PLACE};
+use crate::state::option_fields::{self, FIELDS_PATH};
 use crate::state::outbox::Stage;
 use crate::state::verdict::keys::on_enter;
 use crate::state::verdict::{Intent, sends_edits};
@@ -131,7 +131,7 @@ impl Pane {
                 (!problem.errors.is_empty()).then(|| (problem.errors.clone(), sending.request.verdict.clone()))
             });
             let Some((mistakes, verdict)) = refused else { return };
-            let is_in_form = mistakes.iter().any(|mistake| mistake.path.starts_with(PLACE));
+            let is_in_form = mistakes.iter().any(|mistake| mistake.path.starts_with(FIELDS_PATH));
             self.mistakes.set(mistakes);
             if !self.only_shown {
                 if let (Verdict::Choose { option, .. }, true) = (verdict, is_in_form) {

@@ -11,12 +11,12 @@ use super::stakes::stakes;
 use super::value::ValueView;
 use crate::components::inert::{inert, named};
 use crate::components::markdown::Markdown;
-use crate::state::{action_words, calls, record, subject, words};
+use crate::state::{action_words, calls, distinction, record, words};
 
 /// All that a decision on the review is bound to, and the outcome of each call by `decision`, or else by the review's
 /// resolution.
 pub fn recorded(review: Review, decision: Option<&Decision>) -> AnyView {
-    let prompt = subject::prompt(&review).map(ToOwned::to_owned);
+    let prompt = distinction::prompt(&review).map(ToOwned::to_owned);
     let alternatives = review.stakes.alternatives.iter().map(|one| view! { <li>{inert(&one.to_string())}</li> });
     let alternatives = (!review.stakes.alternatives.is_empty()).then(|| {
         view! { <div><h3 class="sub">"Alternatives"</h3><ul class="plain">{alternatives.collect_view()}</ul></div> }

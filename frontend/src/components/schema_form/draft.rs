@@ -14,7 +14,7 @@ use shared::error::pointer;
 
 use crate::state::diffs::text_of;
 use crate::state::schema::{FieldChoice, Kind, Shape, initial_row, looks_like_number, parse_number};
-use crate::state::unread::Unread;
+use crate::state::unparsed::Unparsed;
 
 #[derive(Debug, Clone)]
 pub struct FieldDraft {
@@ -40,7 +40,7 @@ pub struct FieldDraft {
 }
 
 /// The place of a field in its form, and what the fields around it pass on.
-struct Place<'a> {
+struct FieldContext<'a> {
     root: &'a Arc<Value>,
     /// The JSON pointer of the field in the value of the form.
     at: String,
@@ -49,8 +49,8 @@ struct Place<'a> {
     depth: usize,
 }
 
-impl Place<'_> {
-    /// The place of a member or a row.
+impl FieldContext<'_> {
+    /// The context of a member or a row.
     fn inside(&self, name: &str) -> Self {
         Self { at: format!("{}{}", self.at, pointer([name])), depth: self.depth + 1, ..*self }
     }
@@ -88,20 +88,26 @@ pub fn next_key() -> u64 {
 }
 
 impl FieldDraft {
-    /// Creates the draft of a form for `schema` with this value, and takes the texts of its fields out of `unread`.
-    pub fn new(schema: &Value, value: &Value, unread: &mut Unread) -> Self {
+    /// Creates the draft of a form for `schema` with this value, and takes the texts of its fields out of `unparsed`.
+    pub fn new(schema: &Value, value: &Value, unparsed: &mut Unparsed) -> Self {
         let root = Arc::new(schema.clone());
-        let place = Place { root: &root, at: String::new(), optional: false, declared: true, depth: 0 };
-        Self::build(place, schema, Some(value), true, unread)
+        let context = FieldContext { root: &root, at: String::new(), optional: false, declared: true, depth: 0 };
+        Self::build(context, schema, Some(value), true, unparsed)
     }
 
-    fn build(mut place: Place, schema: &Value, value: Option<&Value>, required: bool, unread: &mut Unread) -> Self {
-        let Place { root, depth, optional, .. } = place;
+    fn build(
+        mut context: FieldContext,
+        schema: &Value,
+        value: Option<&Value>,
+        required: bool,
+        unparsed: &mut Unparsed,
+    ) -> Self {
+        let FieldContext { root, depth, optional, .. } = context;
         let mut shape = Shape::of(root, schema, value, depth);
         let bare = Shape::of(root, schema, None, depth).kind;
-        let declared = place.declared && discriminant(&bare) == discriminant(&shape.kind);
-        place.declared = declared;
-        let typed = unread.take(&place.at);
+        let declared = context.declared && discriminant(&bare) == discriminant(&shape.kind);
+        context.declared = declared;
+        let typed = unparsed.take(&context.at);
         // A text that could not be read stays one, whatever the value beside it is.
         if typed.is_some() && !matches!(shape.kind, Kind::Number { .. } | Kind::Json { .. }) {
             let object = matches!(bare, Kind::Json { object: true, .. });
@@ -124,15 +130,16 @@ impl FieldDraft {
                 Content::Several(ArcRwSignal::new(ticked.filter_map(|value| at(choices, value)).collect()))
             }
             Kind::List { item, .. } => {
-                let row = |(at, value): (usize, &Value)| Self::row(place.inside(&at.to_string()), item, value, unread);
+                let row =
+                    |(at, value): (usize, &Value)| Self::row(context.inside(&at.to_string()), item, value, unparsed);
                 let rows = given.and_then(Value::as_array).into_iter().flatten().enumerate().map(row).collect();
                 Content::List(ArcRwSignal::new(rows))
             }
             Kind::Object(fields) => {
                 let field = |(name, schema, required): &(String, Value, bool)| {
                     let value = given.and_then(|value| value.get(name));
-                    let place = Place { optional: optional || !required, ..place.inside(name) };
-                    (name.clone(), Self::build(place, schema, value, *required, unread))
+                    let context = FieldContext { optional: optional || !required, ..context.inside(name) };
+                    (name.clone(), Self::build(context, schema, value, *required, unparsed))
                 };
                 Content::Object(fields.iter().map(field).collect())
             }
@@ -149,17 +156,17 @@ impl FieldDraft {
         Self { shape, required, optional, content, declared, empty, before, root, depth }
     }
 
-    fn row(place: Place, item: &Value, value: &Value, unread: &mut Unread) -> ListRow {
-        let place = Place { optional: false, ..place };
-        ListRow { key: next_key(), draft: Self::build(place, item, Some(value), true, unread) }
+    fn row(context: FieldContext, item: &Value, value: &Value, unparsed: &mut Unparsed) -> ListRow {
+        let context = FieldContext { optional: false, ..context };
+        ListRow { key: next_key(), draft: Self::build(context, item, Some(value), true, unparsed) }
     }
 
     /// Creates a row for this list; `None` if this is no list.
     pub fn new_row(&self) -> Option<ListRow> {
         let Kind::List { item, .. } = &self.shape.kind else { return None };
         let (root, depth) = (&self.root, self.depth + 1);
-        let place = Place { root, at: String::new(), optional: false, declared: self.declared, depth };
-        Some(Self::row(place, item, &initial_row(root, item, depth), &mut Unread::default()))
+        let context = FieldContext { root, at: String::new(), optional: false, declared: self.declared, depth };
+        Some(Self::row(context, item, &initial_row(root, item, depth), &mut Unparsed::default()))
     }
 
     /// The current value; `None` if it is left out.
@@ -256,12 +263,12 @@ impl FieldDraft {
 
     /// Adds the texts in this field or inside it that cannot be read, and for which an older value stands in. `at` is the
     /// JSON pointer of the field in the value of the form.
-    pub fn collect_unread(&self, at: &str, unread: &mut Unread) {
+    pub fn collect_unparsed(&self, at: &str, unparsed: &mut Unparsed) {
         match &self.content {
             Content::Text(text) => {
                 let text = text.get();
                 if !text.is_empty() && !self.keeps_text() && self.parse(&text).is_err() {
-                    unread.insert(at, text);
+                    unparsed.insert(at, text);
                 }
             }
             Content::Switch(_) | Content::Choice(_) | Content::Several(_) => {}
@@ -269,12 +276,12 @@ impl FieldDraft {
                 rows.get()
                     .iter()
                     .enumerate()
-                    .for_each(|(row, one)| one.draft.collect_unread(&format!("{at}/{row}"), unread));
+                    .for_each(|(row, one)| one.draft.collect_unparsed(&format!("{at}/{row}"), unparsed));
             }
             Content::Object(fields) => {
                 let inside = |name: &str| format!("{at}{}", pointer([name]));
                 for (name, field) in fields {
-                    field.collect_unread(&inside(name), unread);
+                    field.collect_unparsed(&inside(name), unparsed);
                 }
             }
         }

@@ -8,7 +8,7 @@ mod list;
 mod place;
 mod raw;
 mod several;
-mod unread;
+mod unparsed;
 
 use leptos::prelude::*;
 use serde_json::Value;
@@ -19,10 +19,10 @@ pub use self::draft::next_key;
 use self::field::field_view;
 use self::place::FieldPlace;
 use self::raw::{RawJson, follow, mistake_in, pretty};
-use self::unread::{LeftOver, flaw_of, keep_equal, typed};
+use self::unparsed::{LeftOver, flaw_of, keep_equal, typed};
 use crate::components::inert::inert_code;
 use crate::state::extent;
-use crate::state::unread::Unread;
+use crate::state::unparsed::Unparsed;
 
 /// A form for `value`.
 ///
@@ -49,20 +49,20 @@ pub fn SchemaForm(
     flaw: RwSignal<Option<String>>,
     /// The texts that cannot be read, by their places in the value, which has older values there. They are read and
     /// written.
-    unread: RwSignal<Unread>,
+    unparsed: RwSignal<Unparsed>,
 ) -> impl IntoView {
     // A value that is not an object already cannot become one here.
     let is_object =
         schema.get("type").is_some_and(|declared| declared == "object") && value.with_untracked(Value::is_object);
     // Fields for so many values would block the browser for seconds; one text does not.
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
-        return view! { <JsonAlone value errors base flaw unread object=is_object/> }.into_any();
+        return view! { <JsonAlone value errors base flaw unparsed object=is_object/> }.into_any();
     }
     let schema = StoredValue::new(schema);
-    let whole = move || unread.with_untracked(|texts| texts.get("").map(str::to_owned));
+    let whole = move || unparsed.with_untracked(|texts| texts.get("").map(str::to_owned));
     // The draft of the fields, and the texts that have no field.
     let build = move |value: &Value| {
-        let mut texts = unread.get_untracked();
+        let mut texts = unparsed.get_untracked();
         texts.take("");
         let draft = schema.with_value(|schema| FieldDraft::new(schema, value, &mut texts));
         (draft, texts)
@@ -81,7 +81,7 @@ pub fn SchemaForm(
     keep_equal(value, read, move |_| rebuild());
     follow(raw, value, is_object);
     let typed = typed(move || raw.get().filter(|_| raw_mistake.with(Option::is_some)), Some(draft), left);
-    keep_equal(unread, typed, move |now| {
+    keep_equal(unparsed, typed, move |now| {
         // Only the form shows the texts of fields.
         let stays = raw.with_untracked(Option::is_some) && now.is_empty();
         raw.set(whole().or_else(|| stays.then(|| value.with_untracked(pretty))));
@@ -146,21 +146,21 @@ fn JsonAlone(
     errors: Signal<Vec<Mistake>>,
     base: String,
     flaw: RwSignal<Option<String>>,
-    unread: RwSignal<Unread>,
+    unparsed: RwSignal<Unparsed>,
     object: bool,
 ) -> impl IntoView {
-    let text = move |texts: &Unread| texts.get("").map_or_else(|| value.with_untracked(pretty), str::to_owned);
-    let without_field = |texts: &Unread| {
+    let text = move |texts: &Unparsed| texts.get("").map_or_else(|| value.with_untracked(pretty), str::to_owned);
+    let without_field = |texts: &Unparsed| {
         let mut left = texts.clone();
         left.take("");
         left
     };
-    let raw = RwSignal::new(Some(unread.with_untracked(text)));
-    let left = RwSignal::new(unread.with_untracked(without_field));
+    let raw = RwSignal::new(Some(unparsed.with_untracked(text)));
+    let left = RwSignal::new(unparsed.with_untracked(without_field));
     follow(raw, value, object);
     let mistake = mistake_in(raw, object);
     let typed = typed(move || raw.get().filter(|_| mistake.with(Option::is_some)), None, left);
-    keep_equal(unread, typed, move |now| {
+    keep_equal(unparsed, typed, move |now| {
         raw.set(Some(text(now)));
         left.set(without_field(now));
     });

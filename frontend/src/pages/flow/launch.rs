@@ -20,13 +20,13 @@ use crate::components::inert::{inert, inert_code};
 use crate::components::schema_form::SchemaForm;
 use crate::state::drafts::{Form, asks_password};
 use crate::state::schema::initial;
-use crate::state::unread::Unread;
+use crate::state::unparsed::Unparsed;
 use crate::state::words;
 
 /// The places of the input and the context in the request, as JSON pointers.
-const PLACES: [&str; 2] = ["/input", "/context"];
+const PATHS: [&str; 2] = ["/input", "/context"];
 /// The member of the draft with the texts that cannot be read.
-const UNREAD: &str = "unread";
+const UNPARSED_KEY: &str = "unread";
 
 #[component]
 pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
@@ -46,25 +46,25 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     // A flow that declares no input takes any, and a run that is started again may have some.
     let fields = fields || input.with_untracked(|input| *input != json!({}));
     // Texts that cannot be read are kept beside the values, by their places in the request.
-    let texts = kept.get(UNREAD).and_then(|texts| Unread::deserialize(texts).ok()).unwrap_or_default();
-    let [input_unread, context_unread] = PLACES.map(|place| RwSignal::new(texts.of(place)));
-    let all_unread = Memo::new(move |_| {
-        let mut texts = Unread::default();
-        for (place, own) in PLACES.into_iter().zip([input_unread, context_unread]) {
+    let texts = kept.get(UNPARSED_KEY).and_then(|texts| Unparsed::deserialize(texts).ok()).unwrap_or_default();
+    let [input_unparsed, context_unparsed] = PATHS.map(|place| RwSignal::new(texts.of(place)));
+    let all_unparsed = Memo::new(move |_| {
+        let mut texts = Unparsed::default();
+        for (place, own) in PATHS.into_iter().zip([input_unparsed, context_unparsed]) {
             texts.set(place, own.get());
         }
         texts
     });
     let is_typed = Memo::new(move |_| {
-        all_unread.with(|texts| !texts.is_empty())
+        all_unparsed.with(|texts| !texts.is_empty())
             || untouched.with_value(|[own, around]| {
                 input.with(|input| input != own) || context.with(|context| context != around)
             })
     });
     let in_memory = asks_password(&schema);
     Effect::new(move |_| {
-        let texts = all_unread.get();
-        let texts = (!texts.is_empty()).then(|| (UNREAD.to_owned(), json!(texts)));
+        let texts = all_unparsed.get();
+        let texts = (!texts.is_empty()).then(|| (UNPARSED_KEY.to_owned(), json!(texts)));
         let parts = [("input".to_owned(), input.get()), ("context".to_owned(), context.get())];
         let typed = is_typed.get().then(|| parts.into_iter().chain(texts).collect());
         of.with_value(|of| workspace.write_form(of, typed, in_memory));
@@ -75,8 +75,8 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         let [own, around] = untouched.get_value();
         input.set(own);
         context.set(around);
-        for texts in [input_unread, context_unread] {
-            texts.set(Unread::default());
+        for texts in [input_unparsed, context_unparsed] {
+            texts.set(Unparsed::default());
         }
         emptied.update(|times| *times += 1);
         focus_on(".launch-fields :is(input, textarea, select)");
@@ -136,7 +136,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let form = move || {
         emptied.track();
         if fields {
-            view! { <SchemaForm schema=schema.clone() value=input errors base=PLACES[0] flaw=input_flaw unread=input_unread/> }.into_any()
+            view! { <SchemaForm schema=schema.clone() value=input errors base=PATHS[0] flaw=input_flaw unparsed=input_unparsed/> }.into_any()
         } else {
             view! { <p class="soft">"This flow takes no input."</p> }.into_any()
         }
@@ -144,10 +144,10 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let context_form = move || {
         emptied.track();
         view! {
-            <SchemaForm schema=context_schema() value=context errors base=PLACES[1] flaw=context_flaw unread=context_unread/>
+            <SchemaForm schema=context_schema() value=context errors base=PATHS[1] flaw=context_flaw unparsed=context_unparsed/>
         }
     };
-    let with_context = context.with_untracked(|context| *context != json!({})) || texts.has(PLACES[1]);
+    let with_context = context.with_untracked(|context| *context != json!({})) || texts.has(PATHS[1]);
     let nodes = flow.graph.as_ref().map(|graph| graph.nodes.iter().filter(|node| node.kind != "end").count());
     view! {
         <div class="in launch">

@@ -105,7 +105,7 @@ pub fn InboxPage() -> impl IntoView {
     });
     let clear = Callback::new(move |()| change((ReviewQuery::default(), false)));
     let again = Callback::new(move |()| list.again());
-    let unread = move || {
+    let not_loaded = move || {
         let problem = list.error.get()?;
         Some(view! { <Failed title="The inbox could not be loaded" problem retry=again /> })
     };
@@ -127,7 +127,7 @@ pub fn InboxPage() -> impl IntoView {
                 </header>
                 <Arrivals />
                 {move || match (is_read.get(), none.get()) {
-                    (false, _) if list.error.with(Option::is_some) => unread.into_any(),
+                    (false, _) if list.error.with(Option::is_some) => not_loaded.into_any(),
                     (false, _) => view! { <Loading rows=9 /> }.into_any(),
                     // Nothing is said of a filter before the server has answered.
                     (true, true) if list.outdated.get() => view! { <Loading rows=9 /> }.into_any(),

@@ -26,12 +26,12 @@ const PAUSE_MS: u32 = 1000;
 
 /// The parts of the data to load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Unread {
+struct ToReload {
     run: bool,
     report: bool,
 }
 
-impl Unread {
+impl ToReload {
     fn add(&mut self, more: Self) {
         self.run |= more.run;
         self.report |= more.report;
@@ -40,11 +40,11 @@ impl Unread {
 
 /// The state of loading for one page.
 #[derive(Debug, Default)]
-struct Reading {
+struct LoadState {
     /// The parts to load next.
-    unread: Unread,
+    to_reload: ToReload,
     /// The parts that could not be loaded. They are loaded with the next load, or after a pause.
-    failed: Unread,
+    failed: ToReload,
     /// The number of loads that failed one after another.
     failures: u32,
     busy: bool,
@@ -69,7 +69,7 @@ pub struct RunData {
     pub problem: RwSignal<Option<Problem>>,
     /// The marks of the run in the graph.
     pub marks: Signal<Marks>,
-    reading: StoredValue<Reading>,
+    loads: StoredValue<LoadState>,
     api: Api,
 }
 
@@ -89,7 +89,7 @@ impl RunData {
             streams: RwSignal::new(Streams::default()),
             problem: RwSignal::new(None),
             marks: marks.into(),
-            reading: StoredValue::new(Reading::default()),
+            loads: StoredValue::new(LoadState::default()),
             api: use_api(),
         };
         live.follow_run(id);
@@ -106,16 +106,16 @@ impl RunData {
 
     /// Reloads everything soon.
     pub fn load(self) {
-        self.read(Unread { run: true, report: true });
+        self.read(ToReload { run: true, report: true });
     }
 
     /// Applies a log entry of the run.
     fn apply(self, entry: &Entry) {
         let mut anew = false;
         self.report.update(|report| anew = report.as_mut().is_none_or(|report| report::apply(report, entry)));
-        self.reading.update_value(|reading| {
-            if reading.busy {
-                reading.meanwhile.push(entry.clone());
+        self.loads.update_value(|loads| {
+            if loads.busy {
+                loads.meanwhile.push(entry.clone());
             }
         });
         self.report.with_untracked(|report| {
@@ -129,14 +129,14 @@ impl RunData {
         if let Some(summary) = newer {
             self.run.update(|run| run.as_mut().into_iter().for_each(|run| run.summary.clone_from(&summary)));
         }
-        self.read(Unread { run: true, report: anew });
+        self.read(ToReload { run: true, report: anew });
     }
 
-    fn read(self, more: Unread) {
-        let begin = self.reading.try_update_value(|reading| {
-            reading.unread.add(more);
-            reading.unread.add(std::mem::take(&mut reading.failed));
-            !std::mem::replace(&mut reading.busy, true)
+    fn read(self, more: ToReload) {
+        let begin = self.loads.try_update_value(|loads| {
+            loads.to_reload.add(more);
+            loads.to_reload.add(std::mem::take(&mut loads.failed));
+            !std::mem::replace(&mut loads.busy, true)
         });
         if begin != Some(true) {
             return;
@@ -144,22 +144,22 @@ impl RunData {
         spawn_local(async move {
             TimeoutFuture::new(GATHER_MS).await;
             // `None`: the page is gone.
-            while let Some(unread) = self.reading.try_update_value(|reading| {
-                reading.busy = reading.unread != Unread::default();
-                reading.meanwhile.clear();
-                let mut unread = std::mem::take(&mut reading.unread);
-                if unread != Unread::default() {
-                    unread.add(std::mem::take(&mut reading.failed));
+            while let Some(parts) = self.loads.try_update_value(|loads| {
+                loads.busy = loads.to_reload != ToReload::default();
+                loads.meanwhile.clear();
+                let mut parts = std::mem::take(&mut loads.to_reload);
+                if parts != ToReload::default() {
+                    parts.add(std::mem::take(&mut loads.failed));
                 }
-                unread
-            }) && unread != Unread::default()
+                parts
+            }) && parts != ToReload::default()
             {
-                let run = async { if unread.run { Some(self.api.run(self.id).await) } else { None } };
-                let report = async { if unread.report { Some(self.api.report(self.id).await) } else { None } };
+                let run = async { if parts.run { Some(self.api.run(self.id).await) } else { None } };
+                let report = async { if parts.report { Some(self.api.report(self.id).await) } else { None } };
                 let (run, report) = futures::join!(run, report);
                 match (run.transpose(), report.transpose()) {
                     (Ok(run), Ok(report)) => self.take(run, report),
-                    (Err(problem), _) | (_, Err(problem)) => self.fail(unread, problem),
+                    (Err(problem), _) | (_, Err(problem)) => self.fail(parts, problem),
                 }
                 TimeoutFuture::new(PAUSE_MS).await;
             }
@@ -167,23 +167,23 @@ impl RunData {
     }
 
     /// Notes what could not be loaded, and loads it again after a pause.
-    fn fail(self, unread: Unread, problem: Problem) {
+    fn fail(self, parts: ToReload, problem: Problem) {
         // A person may still try again what the console does not.
         let is_passing = reconnect::is_passing(&problem);
         if self.problem.try_set(Some(problem)).is_some() {
             return;
         }
-        let failures = self.reading.try_update_value(|reading| {
-            reading.failed.add(unread);
-            reading.failures = reading.failures.saturating_add(1);
-            reading.failures
+        let failures = self.loads.try_update_value(|loads| {
+            loads.failed.add(parts);
+            loads.failures = loads.failures.saturating_add(1);
+            loads.failures
         });
         let Some(failures) = failures.filter(|_| is_passing) else { return };
         spawn_local(async move {
             TimeoutFuture::new(reconnect::wait_ms(failures, js_sys::Math::random()).max(PAUSE_MS)).await;
             // A later load has a pause of its own.
-            if self.reading.try_with_value(|reading| reading.failures == failures) == Some(true) {
-                self.read(Unread::default());
+            if self.loads.try_with_value(|loads| loads.failures == failures) == Some(true) {
+                self.read(ToReload::default());
             }
         });
     }
@@ -192,10 +192,10 @@ impl RunData {
         if self.problem.try_set(None).is_some() {
             return;
         }
-        self.reading.update_value(|reading| reading.failures = 0);
+        self.loads.update_value(|loads| loads.failures = 0);
         if let Some(mut report) = report {
-            self.reading.with_value(|reading| {
-                for entry in &reading.meanwhile {
+            self.loads.with_value(|loads| {
+                for entry in &loads.meanwhile {
                     report::apply(&mut report, entry);
                 }
             });

@@ -27,7 +27,7 @@ pub fn arguments_place(action: &str) -> String {
 
 /// Whether the draft has arguments that differ from the requested ones, or a text of them that cannot be read.
 pub fn is_edited(action: &Action, draft: &Draft) -> bool {
-    if draft.unread.has(&arguments_place(&action.id)) {
+    if draft.unparsed.has(&arguments_place(&action.id)) {
         return true;
     }
     let own = draft.actions.get(&action.id).and_then(|own| own.arguments.as_ref());

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shared::time::Timestamp;
 
-use super::subject::DraftSubject;
+use super::draft_key::DraftKey;
 
 /// A draft with its bookkeeping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub(super) struct Kept<D> {
     pub in_memory: bool,
 }
 
-/// Drafts of one kind, by subject.
+/// Drafts of one kind, by key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shelf<K, D> {
     most: usize,
@@ -30,7 +30,7 @@ pub(super) struct Shelf<K, D> {
 
 impl<K, D> Shelf<K, D>
 where
-    K: Clone + Ord + Into<DraftSubject>,
+    K: Clone + Ord + Into<DraftKey>,
     D: Clone + PartialEq + Serialize + DeserializeOwned,
 {
     /// Creates an empty shelf for at most this many drafts.
@@ -64,17 +64,17 @@ where
     }
 
     /// Sets a draft, or removes it if `kept` is `None`; does nothing if the content stays the same. Returns the
-    /// subjects whose stored form has to be written or removed.
-    pub fn write(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<DraftSubject> {
+    /// keys whose stored form has to be written or removed.
+    pub fn write(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<DraftKey> {
         if self.get(&of) == kept.as_ref().map(|kept| &kept.draft) {
             return Vec::new();
         }
         self.set(of, kept)
     }
 
-    /// Sets a draft, or removes it if `kept` is `None`. Returns the subjects whose stored form has to be written or
+    /// Sets a draft, or removes it if `kept` is `None`. Returns the keys whose stored form has to be written or
     /// removed.
-    pub fn set(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<DraftSubject> {
+    pub fn set(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<DraftKey> {
         match kept {
             Some(kept) => self.put(of.clone(), kept),
             None => drop(self.take(&of)),

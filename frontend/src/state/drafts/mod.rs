@@ -3,9 +3,9 @@
 //! versions, a reload of the page and the end of the session. Each person at a browser has separate drafts.
 
 pub mod chosen;
+mod draft_key;
 mod kept;
 mod password;
-mod subject;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,11 +18,11 @@ use shared::id::ReviewId;
 use shared::review::Review;
 use shared::time::Timestamp;
 
+pub use draft_key::{DraftKey, Edited, Form, storage_prefix};
 use kept::{Kept, Shelf};
 pub use password::{asked_by as may_ask_password, asks_password};
-pub use subject::{DraftSubject, Edited, Form, storage_prefix};
 
-use super::unread::Unread;
+use super::unparsed::Unparsed;
 
 /// The largest total size, in bytes, of item values that are stored with a draft. With them, the console can show what
 /// has changed since.
@@ -50,7 +50,8 @@ pub struct Draft {
     pub comment: String,
     /// Texts that were typed in a form and cannot be read. The values at their places are older, so nothing is sent of a
     /// form that has one.
-    pub unread: Unread,
+    #[serde(rename = "unread")]
+    pub unparsed: Unparsed,
 }
 
 /// An edited definition of one version of a flow.
@@ -140,7 +141,7 @@ impl Draft {
             && self.fields.is_empty()
             && self.metadata.is_empty()
             && self.comment.trim().is_empty()
-            && self.unread.is_empty()
+            && self.unparsed.is_empty()
             && self.actions.values().all(|a| *a == ActionDraft::default())
     }
 
@@ -206,7 +207,7 @@ impl Draft {
         for (name, more) in more.chain([("metadata", &self.metadata)]).filter(|(_, more)| !more.is_empty()) {
             parts.push(format!("{name}:\n{}", super::diffs::text_of(&Value::Object(more.clone()))));
         }
-        parts.extend(self.unread.iter().map(|(place, text)| format!("{place}:\n{text}")));
+        parts.extend(self.unparsed.iter().map(|(place, text)| format!("{place}:\n{text}")));
         if !self.comment.trim().is_empty() {
             parts.push(format!("comment: {}", self.comment.trim()));
         }
@@ -233,7 +234,7 @@ impl Default for Drafts {
 impl Drafts {
     /// Replaces all drafts by those stored for the person who has logged in, as JSON; the oldest over the limit are
     /// dropped.
-    pub fn replace<'a>(&mut self, kept: impl IntoIterator<Item = (DraftSubject, &'a str)>) {
+    pub fn replace<'a>(&mut self, kept: impl IntoIterator<Item = (DraftKey, &'a str)>) {
         *self = Self { taken_over: self.taken_over + 1, ..Self::default() };
         for (of, kept) in kept {
             self.put_stored(of, Some(kept));
@@ -244,25 +245,25 @@ impl Drafts {
     }
 
     /// Takes over a draft that another tab has stored, as JSON, or its removal (`None`).
-    pub fn take_over(&mut self, of: DraftSubject, kept: Option<&str>) {
+    pub fn take_over(&mut self, of: DraftKey, kept: Option<&str>) {
         self.put_stored(of, kept);
         self.taken_over += 1;
     }
 
-    fn put_stored(&mut self, of: DraftSubject, kept: Option<&str>) {
+    fn put_stored(&mut self, of: DraftKey, kept: Option<&str>) {
         match of {
-            DraftSubject::Review(id) => self.reviews.put_stored(id, kept),
-            DraftSubject::Flow(edited) => self.flows.put_stored(edited, kept),
-            DraftSubject::Form(form) => self.forms.put_stored(form, kept),
+            DraftKey::Review(id) => self.reviews.put_stored(id, kept),
+            DraftKey::Flow(edited) => self.flows.put_stored(edited, kept),
+            DraftKey::Form(form) => self.forms.put_stored(form, kept),
         }
     }
 
     /// A draft as JSON for the browser's storage; `None` if there is none, or if it is kept in memory only.
-    pub fn stored(&self, of: &DraftSubject) -> Option<String> {
+    pub fn stored(&self, of: &DraftKey) -> Option<String> {
         match of {
-            DraftSubject::Review(id) => self.reviews.stored(id),
-            DraftSubject::Flow(edited) => self.flows.stored(edited),
-            DraftSubject::Form(form) => self.forms.stored(form),
+            DraftKey::Review(id) => self.reviews.stored(id),
+            DraftKey::Flow(edited) => self.flows.stored(edited),
+            DraftKey::Form(form) => self.forms.stored(form),
         }
     }
 
@@ -282,9 +283,9 @@ impl Drafts {
         self.forms.get(form).map(|draft| &draft.form)
     }
 
-    /// Changes the draft of a review; an empty draft is removed. Returns the subjects whose stored form has to be
+    /// Changes the draft of a review; an empty draft is removed. Returns the keys whose stored form has to be
     /// written or removed.
-    pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<DraftSubject> {
+    pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<DraftKey> {
         // Taken out, not cloned: a draft may be long, and this runs at each key press.
         let Kept { mut draft, mut in_memory, .. } = self.reviews.take(&review.id).unwrap_or_default();
         let begins = draft.is_empty();
@@ -298,15 +299,15 @@ impl Drafts {
         self.reviews.set(review.id, kept)
     }
 
-    /// Sets the edited text of a version of a flow; `None` after it was saved or discarded. Returns the subjects whose
+    /// Sets the edited text of a version of a flow; `None` after it was saved or discarded. Returns the keys whose
     /// stored form has to be written or removed.
-    pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<DraftSubject> {
+    pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<DraftKey> {
         let kept = text.map(|text| Kept { draft: FlowDraft { text }, touched: now, in_memory: false });
         self.flows.write(edited.clone(), kept)
     }
 
     /// Sets the values typed into a form; `None` after it was sent or cleared. `in_memory`: they may contain a
-    /// password, from now until the form is sent or cleared. Returns the subjects whose stored form has to be written or
+    /// password, from now until the form is sent or cleared. Returns the keys whose stored form has to be written or
     /// removed.
     pub fn write_form(
         &mut self,
@@ -314,7 +315,7 @@ impl Drafts {
         typed: Option<JsonMap>,
         in_memory: bool,
         now: Timestamp,
-    ) -> Vec<DraftSubject> {
+    ) -> Vec<DraftKey> {
         let in_memory = in_memory || self.forms.is_in_memory(form);
         let kept = typed.map(|form| Kept { draft: FormDraft { form }, touched: now, in_memory });
         self.forms.write(form.clone(), kept)

@@ -114,29 +114,29 @@ fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
         Form::Withdrawal(review_id),
         Form::Selection,
     ];
-    let subjects = [DraftSubject::Review(review_id), DraftSubject::Flow(("article".into(), 3))];
-    for of in subjects.into_iter().chain(forms.map(DraftSubject::Form)) {
+    let keys = [DraftKey::Review(review_id), DraftKey::Flow(("article".into(), 3))];
+    for of in keys.into_iter().chain(forms.map(DraftKey::Form)) {
         let key = of.storage_key(&name("ana.b"));
-        assert_eq!(DraftSubject::of_storage_key(&key, &name("ana.b")), Some(of));
+        assert_eq!(DraftKey::of_storage_key(&key, &name("ana.b")), Some(of));
         for other in ["ana", "tom"] {
             assert!(!key.starts_with(&storage_prefix(&name(other))), "{key}");
-            assert_eq!(DraftSubject::of_storage_key(&key, &name(other)), None);
+            assert_eq!(DraftKey::of_storage_key(&key, &name(other)), None);
         }
     }
     let stored = |at: i64| json!({ "text": "x", "touched": Timestamp(at) }).to_string();
     let number = |n: u8| review(n, 1, json!({})).id;
     let mut drafts = Drafts::default();
-    let reviews = (1..=101).map(|n| (DraftSubject::from(number(n)), stored(n.into())));
-    let flows = (1..=21).map(|version| (DraftSubject::from(article(version)), stored(version.into())));
+    let reviews = (1..=101).map(|n| (DraftKey::from(number(n)), stored(n.into())));
+    let flows = (1..=21).map(|version| (DraftKey::from(article(version)), stored(version.into())));
     let kept: Vec<_> = reviews.chain(flows).collect();
     drafts.replace(kept.iter().map(|(of, kept)| (of.clone(), kept.as_str())));
     assert_eq!((drafts.review(number(1)), drafts.review(number(2)).is_some()), (None, true));
     assert_eq!((drafts.flow(&article(1)), drafts.flow(&article(2))), (None, Some("x")));
     let one = review(200, 1, json!({}));
     let touched = drafts.change(&one, Timestamp(500), |draft| draft.text = "y".into());
-    assert_eq!(touched, [one.id, number(2)].map(DraftSubject::from));
+    assert_eq!(touched, [one.id, number(2)].map(DraftKey::from));
     let touched = drafts.write_flow(&article(1), Some("b".into()), Timestamp(500));
-    assert_eq!(touched, [article(1), article(2)].map(DraftSubject::from));
+    assert_eq!(touched, [article(1), article(2)].map(DraftKey::from));
 }
 
 fn article(version: u32) -> Edited {
@@ -146,7 +146,7 @@ fn article(version: u32) -> Edited {
 #[test]
 fn each_version_of_a_flow_has_a_draft_of_its_own_and_what_is_saved_has_none() {
     let mut drafts = Drafts::default();
-    let of = |version| [DraftSubject::from(article(version))];
+    let of = |version| [DraftKey::from(article(version))];
     assert_eq!(drafts.write_flow(&article(1), Some("a".into()), Timestamp(1)), of(1));
     assert_eq!(drafts.write_flow(&article(1), Some("a".into()), Timestamp(2)), [], "nothing new is to be kept");
     assert_eq!(drafts.write_flow(&article(3), Some(String::new()), Timestamp(3)), of(3), "all was deleted");
@@ -160,7 +160,7 @@ fn each_version_of_a_flow_has_a_draft_of_its_own_and_what_is_saved_has_none() {
 #[test]
 fn what_stands_in_a_form_is_kept_until_it_is_sent_and_a_password_in_memory_only() {
     let (mut drafts, form) = (Drafts::default(), Form::Launch(article(1)));
-    let of = [DraftSubject::from(form.clone())];
+    let of = [DraftKey::from(form.clone())];
     let typed = |text: &str| json!({ "event": text }).as_object().cloned();
     assert_eq!(drafts.write_form(&form, typed("Fair"), false, Timestamp(1)), of);
     assert_eq!(drafts.write_form(&form, typed("Fair"), false, Timestamp(2)), [], "nothing new is to be kept");
@@ -198,15 +198,15 @@ fn a_form_that_was_emptied_is_not_untouched() {
 fn text_that_is_not_json_is_a_draft_until_it_is_mended_or_discarded() {
     let (mut drafts, review) = (Drafts::default(), on(1, "Hello"));
     let typed = |draft: &mut Draft| {
-        draft.unread.insert("/metadata", "{".into());
-        draft.unread.insert("/edits/offer/extra", "[1, ".into());
+        draft.unparsed.insert("/metadata", "{".into());
+        draft.unparsed.insert("/edits/offer/extra", "[1, ".into());
     };
     drafts.change(&review, Timestamp(1), typed);
     let kept = drafts.stored(&review.id.into()).unwrap();
     let mut again = Drafts::default();
     again.replace([(review.id.into(), kept.as_str())]);
     assert_eq!(again.review(review.id).unwrap().to_text(), "/edits/offer/extra:\n[1, \n\n/metadata:\n{");
-    again.change(&review, Timestamp(2), |draft| drop(draft.unread.take("/metadata")));
-    again.change(&review, Timestamp(3), |draft| draft.unread.set("/edits/offer", Unread::default()));
+    again.change(&review, Timestamp(2), |draft| drop(draft.unparsed.take("/metadata")));
+    again.change(&review, Timestamp(3), |draft| draft.unparsed.set("/edits/offer", Unparsed::default()));
     assert_eq!(again.review(review.id), None);
 }

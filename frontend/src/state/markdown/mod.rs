@@ -7,11 +7,11 @@ mod reader;
 mod tests;
 
 /// The maximum nesting of blocks and inline marks; anything deeper is shown as its source.
-const DEEPEST: usize = 24;
+const MAX_DEPTH: usize = 24;
 /// The maximum number of blocks, rows, cells and pieces of text that are laid out; the rest is shown as its source.
-const MOST: usize = 5000;
+const MAX_PIECES: usize = 5000;
 /// The maximum length of the text that is laid out, in bytes; the rest is shown as its source.
-const LONGEST: usize = 200_000;
+const MAX_BYTES: usize = 200_000;
 /// The maximum number of characters that may be markup; the rest is shown as its source. Such a character takes the
 /// parser a hundred times as long as a letter, and in prose one character in fifty is one.
 const MOST_MARKS: usize = 20_000;
@@ -91,8 +91,8 @@ pub struct Document {
 
 pub fn parse(text: &str) -> Document {
     let is_mark = |byte: &u8| b"[]<>*_`!\\&~|".contains(byte);
-    let last_mark = text.bytes().take(LONGEST).enumerate().filter(|(_, byte)| is_mark(byte)).nth(MOST_MARKS);
-    let (head, tail) = text.split_at(line_end(text, last_mark.map_or(LONGEST, |(place, _)| place)));
+    let last_mark = text.bytes().take(MAX_BYTES).enumerate().filter(|(_, byte)| is_mark(byte)).nth(MOST_MARKS);
+    let (head, tail) = text.split_at(line_end(text, last_mark.map_or(MAX_BYTES, |(place, _)| place)));
     let (blocks, read) = reader::read(head);
     let rest = head[read..].to_owned() + tail;
     Document { blocks, rest: if rest.trim().is_empty() { String::new() } else { rest } }

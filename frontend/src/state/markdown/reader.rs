@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, OffsetIter, Options, Parser, Tag, TagEnd};
 
-use super::{Address, Block, DEEPEST, Inline, MOST};
+use super::{Address, Block, Inline, MAX_DEPTH, MAX_PIECES};
 
 /// Reads the blocks of a text. The number is how many of its bytes they cover: all, unless there are too many pieces.
 pub fn read(source: &str) -> (Vec<Block>, usize) {
@@ -13,7 +13,7 @@ pub fn read(source: &str) -> (Vec<Block>, usize) {
     let events = Parser::new_ext(source, options).into_offset_iter();
     let mut reader = Reader { source, events, at: 0, depth: 0, pieces: 0 };
     let mut blocks = reader.blocks(source.len());
-    if reader.pieces < MOST {
+    if reader.pieces < MAX_PIECES {
         blocks.extend(reader.left_out(source.len()).map(Block::Source));
         reader.at = source.len();
     }
@@ -32,7 +32,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// The next event; `None` at the end, or when there are too many pieces.
     fn next(&mut self) -> Option<(Event<'a>, Range<usize>)> {
-        if self.pieces < MOST { self.events.next() } else { None }
+        if self.pieces < MAX_PIECES { self.events.next() } else { None }
     }
 
     fn count<T>(&mut self, piece: T) -> T {
@@ -114,10 +114,10 @@ impl<'a> Reader<'a> {
                 self.at = range.end;
                 Block::Source(html)
             }
-            Event::Start(Tag::BlockQuote(_)) if self.depth < DEEPEST => {
+            Event::Start(Tag::BlockQuote(_)) if self.depth < MAX_DEPTH => {
                 Block::Quote(self.deeper(|reader| reader.blocks(range.end)))
             }
-            Event::Start(Tag::List(start)) if self.depth < DEEPEST => {
+            Event::Start(Tag::List(start)) if self.depth < MAX_DEPTH => {
                 Block::List(start, self.deeper(|reader| reader.items(range.end)))
             }
             Event::Start(Tag::Table(_)) => Block::Table(self.rows(range.end)),
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         out.extend(self.left_out(range.start).map(Inline::Source));
         let end = range.end;
         let piece = match event {
-            Event::Start(tag) if self.depth < DEEPEST => return self.mark(tag, range, out),
+            Event::Start(tag) if self.depth < MAX_DEPTH => return self.mark(tag, range, out),
             Event::Start(_) => Inline::Source(self.source(range)),
             Event::Text(text) => Inline::Text(text.to_string()),
             Event::Code(text) => Inline::Code(text.to_string()),
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
             _ => (Inline::Source(self.source(range.clone())), None),
         };
         out.push(piece);
-        if self.pieces < MOST {
+        if self.pieces < MAX_PIECES {
             self.at = self.at.max(range.end);
             let title = title.filter(|title| !title.is_empty());
             out.extend(title.map(|title| self.count(Inline::Source(format!("\"{title}\"")))));

@@ -228,7 +228,7 @@ fn no_shape_of_text_makes_a_page_too_large_or_hides_its_end() {
         let source = shape.repeat(1_000_000 / shape.len()) + "\n\nlast word";
         let document = parse(&source);
         let (pieces, depth) = extent(&document.blocks, 0);
-        assert!(pieces <= 2 * MOST && depth <= DEEPEST, "{shape:?}: {pieces} pieces, {depth} deep");
+        assert!(pieces <= 2 * MAX_PIECES && depth <= MAX_DEPTH, "{shape:?}: {pieces} pieces, {depth} deep");
         assert!(visible(&document).trim_end().ends_with("last word"), "{shape:?}");
     }
     for lines in [
@@ -238,7 +238,7 @@ fn no_shape_of_text_makes_a_page_too_large_or_hides_its_end() {
     ] {
         let document = parse(&(lines + "\n\nlast word"));
         let (pieces, depth) = extent(&document.blocks, 0);
-        assert!(pieces <= 2 * MOST && depth <= DEEPEST, "{pieces} pieces, {depth} deep");
+        assert!(pieces <= 2 * MAX_PIECES && depth <= MAX_DEPTH, "{pieces} pieces, {depth} deep");
         let seen = visible(&document);
         assert!(seen.trim_end().ends_with("last word"), "{:?}", &seen[seen.len().saturating_sub(99)..]);
     }

@@ -9,15 +9,15 @@ use shared::review::{Review, ReviewOption};
 
 use super::drafts::Draft;
 use super::outbox::{Sending, Stage};
-use super::schema::{Shape, initial, resolve, unread_numbers};
+use super::schema::{Shape, initial, resolve, unparsed_numbers};
 use super::sentences::{listed, quoted};
 
 /// The place of the fields in a decision, as a JSON pointer; mistakes name it.
-pub const PLACE: &str = "/verdict/fields";
+pub const FIELDS_PATH: &str = "/verdict/fields";
 
 /// The place under which a draft keeps the texts of an option's form that cannot be read.
-pub fn unread_place(option: &str) -> String {
-    format!("{PLACE}{}", pointer([option]))
+pub fn unparsed_place(option: &str) -> String {
+    format!("{FIELDS_PATH}{}", pointer([option]))
 }
 
 /// The values of an option's form as typed now, or what is missing. Empty for an option without a form; blank values
@@ -27,9 +27,9 @@ pub fn given(option: &ReviewOption, draft: &Draft) -> Result<JsonMap, Vec<Mistak
     let untouched = || initial(schema).as_object().cloned().unwrap_or_default();
     let typed = draft.fields.get(&option.id).cloned().unwrap_or_else(untouched);
     let mut mistakes = Vec::new();
-    let fields = members(schema, schema, &typed, PLACE, &mut mistakes);
-    mistakes.extend(unread_numbers(schema, &Value::Object(typed), PLACE));
-    mistakes.extend(draft.unread.of(&unread_place(&option.id)).mistakes(PLACE));
+    let fields = members(schema, schema, &typed, FIELDS_PATH, &mut mistakes);
+    mistakes.extend(unparsed_numbers(schema, &Value::Object(typed), FIELDS_PATH));
+    mistakes.extend(draft.unparsed.of(&unparsed_place(&option.id)).mistakes(FIELDS_PATH));
     if mistakes.is_empty() { Ok(fields) } else { Err(mistakes) }
 }
 
@@ -99,7 +99,7 @@ fn property<'a>(root: &'a Value, schema: &'a Value, name: &str) -> Option<&'a Va
 
 /// The option whose form is open: that of `held`, a decision on its way, or else the first one with typed values.
 pub fn begun(review: &Review, draft: &Draft, held: Option<&DecisionRequest>) -> Option<String> {
-    let is_typed = |id: &String| draft.fields.contains_key(id) || draft.unread.has(&unread_place(id));
+    let is_typed = |id: &String| draft.fields.contains_key(id) || draft.unparsed.has(&unparsed_place(id));
     let begun = |option: &&ReviewOption| option.fields.is_some() && is_typed(&option.id);
     let begun = || review.options.iter().find(begun).map(|option| option.id.clone());
     held.and_then(|request| with_form(review, request)).or_else(begun)

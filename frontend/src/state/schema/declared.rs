@@ -57,7 +57,7 @@ fn of_value(value: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::unread_numbers;
+    use super::super::unparsed_numbers;
     use super::*;
 
     #[test]
@@ -67,11 +67,11 @@ mod tests {
             json!({ "amount": "12,50", "to": "12,50", "rows": [1, "2,"], "deep": { "share": "," }, "on": true });
         for schema in [None, Some(json!({})), Some(json!({ "type": "object", "properties": { "to": {} } }))] {
             let schema = declared(schema.as_ref(), &proposed);
-            let unread = unread_numbers(&schema, &typed, "");
-            let mut places: Vec<_> = unread.iter().map(|one| one.path.as_str()).collect();
+            let unparsed = unparsed_numbers(&schema, &typed, "");
+            let mut places: Vec<_> = unparsed.iter().map(|one| one.path.as_str()).collect();
             places.sort_unstable();
             assert_eq!(places, ["/amount", "/deep/share", "/rows/1"], "{schema}");
-            assert!(unread_numbers(&schema, &proposed, "").is_empty());
+            assert!(unparsed_numbers(&schema, &proposed, "").is_empty());
         }
         let closed = json!({ "type": "object", "additionalProperties": { "type": "string" } });
         assert_eq!(declared(Some(&closed), &proposed), closed, "the schema says what they are");
@@ -81,8 +81,8 @@ mod tests {
     fn where_no_schema_says_so_a_number_may_become_text() {
         let proposed = json!({ "limit": 10, "rows": [1] });
         let places = |schema: Option<Value>, value: Value| {
-            let unread = unread_numbers(&declared(schema.as_ref(), &proposed), &value, "");
-            unread.into_iter().map(|one| one.path).collect::<Vec<_>>()
+            let unparsed = unparsed_numbers(&declared(schema.as_ref(), &proposed), &value, "");
+            unparsed.into_iter().map(|one| one.path).collect::<Vec<_>>()
         };
         let text = json!({ "limit": "none", "rows": ["all", ""] });
         assert_eq!(places(None, text.clone()), [""; 0]);

@@ -5,7 +5,7 @@ mod declared;
 mod initial;
 mod number;
 mod rules;
-mod unread;
+mod unparsed;
 
 use serde_json::{Number, Value, json};
 use shared::error::json_type;
@@ -16,7 +16,7 @@ pub use self::declared::{declared, looks_like_number};
 pub use self::initial::{initial, initial_row};
 pub use self::number::parse_number;
 use self::rules::{TextRules, is_date};
-pub use self::unread::unread_numbers;
+pub use self::unparsed::unparsed_numbers;
 use super::words::plain as label;
 
 /// The nesting depth beyond which a field is edited as JSON; schemas may be recursive.

@@ -94,10 +94,10 @@ fn a_choice_is_dropped_when_its_review_changes_or_ends() {
 #[test]
 fn the_number_of_selected_reviews_has_a_limit() {
     let mut selection = Selection::default();
-    for number in 0..=u8::try_from(MOST).unwrap() {
+    for number in 0..=u8::try_from(MAX_SELECTED).unwrap() {
         selection.tick(review(number, 1, json!({})).id);
     }
-    assert_eq!((selection.ticked().count(), selection.is_full()), (MOST, true));
+    assert_eq!((selection.ticked().count(), selection.is_full()), (MAX_SELECTED, true));
     let first = selection.shown()[0];
     selection.remove(first);
     assert!(!selection.has(first) && !selection.is_full());
@@ -105,20 +105,21 @@ fn the_number_of_selected_reviews_has_a_limit() {
 
 #[test]
 fn what_is_decided_makes_room_for_others_and_stays_for_a_while() {
-    let ids: Vec<_> = (0..=u8::try_from(2 * MOST).unwrap()).map(|number| review(number, 1, json!({})).id).collect();
+    let ids: Vec<_> =
+        (0..=u8::try_from(2 * MAX_SELECTED).unwrap()).map(|number| review(number, 1, json!({})).id).collect();
     let mut selection = Selection::default();
     let tick = |selection: &mut Selection, ids: &[ReviewId]| ids.iter().for_each(|id| selection.tick(*id));
-    tick(&mut selection, &ids[..MOST]);
+    tick(&mut selection, &ids[..MAX_SELECTED]);
     selection.follow(true, |id| (id != ids[1]).then_some(1));
     assert!(!selection.is_full());
-    tick(&mut selection, &ids[MOST..=MOST]);
-    assert!(selection.has(ids[MOST]) && selection.is_full());
-    assert_eq!(selection.shown(), ids[..=MOST], "its decision can still be undone");
+    tick(&mut selection, &ids[MAX_SELECTED..=MAX_SELECTED]);
+    assert!(selection.has(ids[MAX_SELECTED]) && selection.is_full());
+    assert_eq!(selection.shown(), ids[..=MAX_SELECTED], "its decision can still be undone");
     selection.follow(true, |_| None);
-    tick(&mut selection, &ids[MOST + 1..]);
+    tick(&mut selection, &ids[MAX_SELECTED + 1..]);
     assert_eq!(selection.shown(), ids[1..], "the oldest has made room");
     selection.follow(true, |_| Some(1));
-    assert_eq!(selection.ticked().count(), MOST, "also if everything can be decided again");
+    assert_eq!(selection.ticked().count(), MAX_SELECTED, "also if everything can be decided again");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::state::drafts::{ActionDraft, Draft};
 use crate::state::effects::no_correction;
 use crate::state::extent;
 use crate::state::option_fields;
-use crate::state::schema::{declared, unread_numbers};
+use crate::state::schema::{declared, unparsed_numbers};
 use crate::state::sentences::sentence;
 use crate::state::words::count;
 
@@ -115,9 +115,9 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         }
     };
     let edits = if sends_edits(review, intent) { edits(review, draft) } else { JsonMap::new() };
-    let unread = unread(review, draft, &edits, sends_edits(review, intent));
-    if !unread.is_empty() {
-        return Err(unread);
+    let unparsed = unparsed(review, draft, &edits, sends_edits(review, intent));
+    if !unparsed.is_empty() {
+        return Err(unparsed);
     }
     let request = DecisionRequest {
         revision: review.revision,
@@ -142,12 +142,12 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
 pub const METADATA: &str = "/metadata";
 
 /// What was typed in the edits and the metadata and cannot be read.
-fn unread(review: &Review, draft: &Draft, edits: &JsonMap, with_edits: bool) -> Vec<Mistake> {
-    let texts = |place: &str| draft.unread.of(place).mistakes(place);
+fn unparsed(review: &Review, draft: &Draft, edits: &JsonMap, with_edits: bool) -> Vec<Mistake> {
+    let texts = |place: &str| draft.unparsed.of(place).mistakes(place);
     let items = review.items.iter().filter(|item| with_edits && item.editable).flat_map(|item| {
         let place = pointer(["edits", item.key.as_str()]);
         let edit = edits.get(&item.key);
-        let numbers = edit.map(|edit| unread_numbers(&declared(item.schema.as_ref(), &item.value), edit, &place));
+        let numbers = edit.map(|edit| unparsed_numbers(&declared(item.schema.as_ref(), &item.value), edit, &place));
         texts(&place).into_iter().chain(numbers.into_iter().flatten())
     });
     items.chain(texts(METADATA)).collect()
@@ -215,9 +215,9 @@ fn actions(
             ActionKind::Edit => {
                 let arguments = typed.arguments.as_ref().unwrap_or(&action.arguments).clone();
                 let place = arguments_place(&action.id);
-                mistakes.extend(draft.unread.of(&place).mistakes(&place));
+                mistakes.extend(draft.unparsed.of(&place).mistakes(&place));
                 let schema = declared(action.schema.as_ref(), &Value::Object(action.arguments.clone()));
-                mistakes.extend(unread_numbers(&schema, &Value::Object(arguments.clone()), &place));
+                mistakes.extend(unparsed_numbers(&schema, &Value::Object(arguments.clone()), &place));
                 ActionDecision::Edit { arguments }
             }
             ActionKind::Reject => ActionDecision::Reject { message: message.or_else(|| text.map(str::to_owned)) },

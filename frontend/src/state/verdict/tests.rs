@@ -136,7 +136,7 @@ fn it_is_said_which_calls_are_critical() {
 fn nothing_is_sent_of_a_form_with_a_text_that_cannot_be_read() {
     let with = |place: &str| {
         let mut draft = draft("");
-        draft.unread.insert(place, "{\"path\": ".into());
+        draft.unparsed.insert(place, "{\"path\": ".into());
         draft
     };
     let plain = review(1, 1, json!({}));

@@ -17,9 +17,9 @@ use shared::error::Mistake;
 use shared::review::{AskedBy, ReviewKind};
 use shared::run::Step;
 
+use super::content::title;
 use super::content::{Content, Rules};
-use super::guardrail::PutIn;
-use super::title;
+use super::guardrails::check::PutIn;
 use crate::engine::ask_builtin::{Ask, DraftToEdit, DraftType, read};
 use crate::engine::builder::Builder;
 use crate::engine::phase::Phase;

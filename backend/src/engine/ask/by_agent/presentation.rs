@@ -6,8 +6,8 @@ use shared::review::{Item, ReviewKind, ReviewOption};
 
 use super::calls;
 use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUSE, RESUME, TAKE_OVER, TAKEN};
+use crate::engine::ask::content::node::alternative;
 use crate::engine::ask::content::{Content, schema_of};
-use crate::engine::ask::node::alternative;
 use crate::engine::ask_builtin::{
     APPROVE, Ask, Checkpoint, Clarification, DraftToEdit, Escalation, Handoff, OfferedChoice, Proposal, REJECT,
 };

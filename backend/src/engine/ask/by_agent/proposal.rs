@@ -7,7 +7,7 @@ use shared::error::FlowCode;
 use shared::review::{ActionType, Warning};
 
 use super::AskingCall;
-use crate::engine::ask::guard::guard;
+use crate::engine::ask::guardrails::apply::apply_guardrails;
 use crate::engine::ask_builtin::{APPROVE, Ask, ProposedAction};
 use crate::engine::builder::Builder;
 use crate::engine::conversation::CallSite;
@@ -77,7 +77,7 @@ impl Builder<'_> {
             self.check_matter(&about, &step.node, GuardrailScope::Actions, what.clone(), arguments.clone(), None)
         };
         let cannot = |_| Err("something in it would have to be redacted, which only its agent can do".to_owned());
-        guard(arguments, check, cannot)
+        apply_guardrails(arguments, check, cannot)
     }
 
     /// Returns the place of the call that asks if guardrails check what it asks about. `None` for questions without a

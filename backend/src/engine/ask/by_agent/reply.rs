@@ -10,7 +10,7 @@ use shared::id::Username;
 
 use super::AskingCall;
 use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, MODIFY, RESUME, TAKE_OVER};
-use crate::engine::ask::guardrail::PutIn;
+use crate::engine::ask::guardrails::check::PutIn;
 use crate::engine::ask_builtin::{APPROVE, Ask, REJECT};
 use crate::engine::builder::Builder;
 use crate::engine::next::{Reply, Takeover};

@@ -10,8 +10,8 @@ use shared::run::Step;
 
 use super::presentation;
 use crate::engine::ask::content::Content;
-use crate::engine::ask::guardrail::PutIn;
-use crate::engine::ask::title;
+use crate::engine::ask::content::title;
+use crate::engine::ask::guardrails::check::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::scope;
 use crate::flow::{Compiled, check_value, embed, has_references, reference};

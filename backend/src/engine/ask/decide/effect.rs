@@ -11,7 +11,7 @@ use shared::review::{Outcome, Review, ReviewOption};
 
 use super::verdict::{CheckedVerdict, NodeVerdict};
 use crate::engine::ask::decision_scope::Remembered;
-use crate::engine::ask::guardrail::PutIn;
+use crate::engine::ask::guardrails::check::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::next::{NodeAnswer, QuestionAnswer, Then};
 use crate::engine::question::Subject;

@@ -20,7 +20,7 @@ use shared::review::Review;
 use shared::voting::Edited;
 
 use super::decide::verdict::{CheckedVerdict, NodeVerdict, joined};
-use super::guardrail::PutIn;
+use super::guardrails::check::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::digest;
 use crate::engine::question::{Approval, Asked};

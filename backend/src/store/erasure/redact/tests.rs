@@ -96,7 +96,7 @@ fn data_of_users_are_treated_alike_wherever_they_stand() {
     ]});
     let mut redaction = Redaction::new("ana", "erased-1");
     redaction.redact("review", &mut review);
-    redaction.redact(super::super::places::STATE, &mut state);
+    redaction.redact(super::super::user_data_paths::STATE, &mut state);
     redaction.redact("row", &mut row);
     let text = [review, state, row].map(|value| value.to_string()).join("");
     let kept = json!({"owner": "ana", "input": "x", "by": "erased-1", "problem": "ana is away"}).to_string();

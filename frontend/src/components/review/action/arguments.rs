@@ -94,12 +94,12 @@ fn Fields(shown: ShownAction) -> impl IntoView {
         }
     };
     let base = shown.action.with_value(|action| arguments_place(&action.id));
-    let DraftForm { value, flaw, unread } = shown.pane.edit_form(&base, Value::Object(asked), read, write);
+    let DraftForm { value, flaw, unparsed } = shown.pane.edit_form(&base, Value::Object(asked), read, write);
     let count = Signal::derive(move || value.with(hidden_in));
     let remove = move |()| value.update(remove_hidden);
     view! {
         <HiddenWarning count remove />
-        <SchemaForm schema=schema value=value errors=shown.pane.mistakes base=base flaw=flaw unread=unread />
+        <SchemaForm schema=schema value=value errors=shown.pane.mistakes base=base flaw=flaw unparsed=unparsed />
     }
     .into_any()
 }

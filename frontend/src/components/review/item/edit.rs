@@ -16,7 +16,7 @@ use crate::components::schema_form::SchemaForm;
 use crate::state::drafts::Draft;
 use crate::state::hidden::{hidden_in, remove_hidden, without_hidden};
 use crate::state::schema::declared;
-use crate::state::unread::Unread;
+use crate::state::unparsed::Unparsed;
 use crate::state::verdict::is_at;
 use crate::state::{extent, invisible_characters};
 
@@ -49,7 +49,7 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     let (key, proposed) = (item.key.clone(), item.value.clone());
     let write = move |draft: &mut Draft, value: Value| draft.edit(&key, value, &proposed);
     // A number that is half typed is text too, and only the form shows text that cannot be read.
-    let is_text = current.is_string() && item.value.is_string() && !draft.unread.has(&path);
+    let is_text = current.is_string() && item.value.is_string() && !draft.unparsed.has(&path);
     if is_text && plain {
         let code = item.content_type == ContentType::Code;
         let node = NodeRef::<html::Textarea>::new();
@@ -67,7 +67,7 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         let typed = StoredValue::new(move |now: String| {
             pane.workspace.write(&pane.review.get_untracked(), |draft| {
                 // Another tab may have left one, which nothing here shows.
-                draft.unread.set(&path, Unread::default());
+                draft.unparsed.set(&path, Unparsed::default());
                 write(draft, Value::String(now));
             });
         });
@@ -91,14 +91,14 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         .into_any()
     } else {
         let schema = declared(item.schema.as_ref(), &item.value);
-        let DraftForm { value, flaw, unread } = pane.edit_form(&path, item.value.clone(), read, write);
+        let DraftForm { value, flaw, unparsed } = pane.edit_form(&path, item.value.clone(), read, write);
         let label = item.label.clone().unwrap_or_else(|| item.key.clone());
         let count = Signal::derive(move || value.with(hidden_in));
         let remove = move |()| value.update(remove_hidden);
         view! {
             <div class="edit" node_ref=form>
                 <HiddenWarning count remove />
-                <SchemaForm schema value errors=pane.mistakes base=path label flaw unread />
+                <SchemaForm schema value errors=pane.mistakes base=path label flaw unparsed />
             </div>
         }
         .into_any()

@@ -17,7 +17,7 @@ use crate::components::diff::Diff;
 use crate::components::inert::{inert, inert_code};
 use crate::components::listeners::while_shown;
 use crate::state::guardrail_notes::NotePlace;
-use crate::state::unread::Unread;
+use crate::state::unparsed::Unparsed;
 use crate::state::verdict::is_at;
 use crate::state::{earlier, record};
 
@@ -115,7 +115,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                                             &pane.review.get_untracked(),
                                             |draft| {
                                                 draft.edits.shift_remove(&key);
-                                                draft.unread.set(&pointer(["edits", key.as_str()]), Unread::default());
+                                                draft.unparsed.set(&pointer(["edits", key.as_str()]), Unparsed::default());
                                             },
                                         );
                                 }

@@ -52,7 +52,7 @@ pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenT
     // person can keep walking through the list.
     let unfinished = item.with_value(|item| {
         let draft = pane.workspace.draft_now(pane.id);
-        draft.unread.has(&pointer(["edits", item.key.as_str()]))
+        draft.unparsed.has(&pointer(["edits", item.key.as_str()]))
             || pane.review.with_untracked(|review| unwritten(review, &draft).any(|blank| blank.key == item.key))
     });
     let tab = RwSignal::new(if unfinished && may_edit.get_untracked() { ItemTab::Edit } else { ItemTab::Read });

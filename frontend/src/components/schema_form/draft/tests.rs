@@ -4,12 +4,12 @@ use super::*;
 use crate::state::schema::{declared, initial};
 
 fn draft_of(schema: &Value, value: &Value) -> FieldDraft {
-    FieldDraft::new(schema, value, &mut Unread::default())
+    FieldDraft::new(schema, value, &mut Unparsed::default())
 }
 
-fn unread(draft: &FieldDraft) -> Unread {
-    let mut texts = Unread::default();
-    draft.collect_unread("", &mut texts);
+fn unparsed(draft: &FieldDraft) -> Unparsed {
+    let mut texts = Unparsed::default();
+    draft.collect_unparsed("", &mut texts);
     texts
 }
 
@@ -88,7 +88,7 @@ fn what_is_no_object_is_said_and_not_dropped() {
     let Content::Text(text) = &draft.content else { panic!("an object without names is typed") };
     for (typed, sound) in [("[1]", false), ("12", false), ("{\"a\": 1}", true), ("", true)] {
         text.set(typed.into());
-        assert_eq!(unread(&draft).is_empty(), sound, "{typed}");
+        assert_eq!(unparsed(&draft).is_empty(), sound, "{typed}");
     }
     text.set("{ \"a\": 1, ".into());
     assert_eq!(draft.mistake().as_deref(), Some("Not valid JSON: something is missing at its end"));
@@ -113,7 +113,7 @@ fn a_half_typed_number_is_kept_and_said() {
     let draft = draft_of(&json!({ "type": "integer" }), &json!(5));
     let Content::Text(text) = &draft.content else { panic!("a number is typed") };
     text.set("5.".into());
-    assert_eq!((unread(&draft).is_empty(), draft.read()), (true, Some(json!("5."))));
+    assert_eq!((unparsed(&draft).is_empty(), draft.read()), (true, Some(json!("5."))));
     assert!(draft.mistake().is_some());
     let kept = draft_of(&json!({ "type": "integer" }), &json!("5."));
     assert_eq!((kept.read(), kept.mistake()), (draft.read(), draft.mistake()), "also when the form is opened again");
@@ -121,16 +121,16 @@ fn a_half_typed_number_is_kept_and_said() {
     let undeclared = draft_of(&json!({}), &json!(5));
     let Content::Text(text) = &undeclared.content else { panic!("a number is typed") };
     text.set("5.".into());
-    assert_eq!((unread(&undeclared).get(""), undeclared.read()), (Some("5."), Some(json!(5))));
+    assert_eq!((unparsed(&undeclared).get(""), undeclared.read()), (Some("5."), Some(json!(5))));
     let undeclared = draft_of(&json!({ "type": "array" }), &json!([1]));
     let Content::List(rows) = &undeclared.content else { panic!("it has rows") };
     let row = rows.get_untracked().remove(0).draft;
     let Content::Text(text) = &row.content else { panic!("a number is typed") };
     text.set("5.".into());
-    assert_eq!(unread(&undeclared).get("/0"), Some("5."), "nor in a list of anything");
+    assert_eq!(unparsed(&undeclared).get("/0"), Some("5."), "nor in a list of anything");
     let Content::Text(text) = &draft.content else { panic!("a number is typed") };
     text.set("50".into());
-    assert_eq!((unread(&draft).is_empty(), draft.read()), (true, Some(json!(50))));
+    assert_eq!((unparsed(&draft).is_empty(), draft.read()), (true, Some(json!(50))));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_number_that_only_the_proposed_value_declares_may_become_text() {
     for (typed, is_refused) in [("none", false), ("1,5", true), ("-", true), ("12", false)] {
         text.set(typed.into());
         assert_eq!(draft.mistake().is_some(), is_refused, "{typed}");
-        assert!(unread(&draft).is_empty(), "{typed}");
+        assert!(unparsed(&draft).is_empty(), "{typed}");
         let again = draft_of(&schema, &draft.read().unwrap());
         assert_eq!((again.read(), again.mistake()), (draft.read(), draft.mistake()), "{typed}");
     }
@@ -159,7 +159,7 @@ fn what_is_wrong_is_said_with_the_name_of_its_field() {
     } });
     let flaw = |value: Value| {
         let draft = draft_of(&schema, &value);
-        assert!(unread(&draft).is_empty(), "it can be read, and so be kept");
+        assert!(unparsed(&draft).is_empty(), "it can be read, and so be kept");
         draft.flaw("")
     };
     assert_eq!(flaw(json!({ "zip": "123" })).as_deref(), Some("Postcode: 3 characters; at least 5"));
@@ -198,7 +198,7 @@ fn json_inside_a_form_that_cannot_be_read_is_there_again_beside_the_other_values
     for (members, typed) in [(&["a/b", "deep"][..], "[{}, "), (&["rows", "0", "more"], "[1"), (&["other"], "{")] {
         type_into(&draft, members, typed);
     }
-    let (value, texts) = (draft.read().expect("a value"), unread(&draft));
+    let (value, texts) = (draft.read().expect("a value"), unparsed(&draft));
     let mut wanted = proposed;
     wanted["title"] = json!("New");
     assert_eq!(value, wanted, "the values of before stand in");
@@ -207,7 +207,7 @@ fn json_inside_a_form_that_cannot_be_read_is_there_again_beside_the_other_values
 
     let mut left = texts.clone();
     let again = FieldDraft::new(&schema, &value, &mut left);
-    assert_eq!((again.read(), unread(&again), left.is_empty()), (Some(value), texts.clone(), true));
+    assert_eq!((again.read(), unparsed(&again), left.is_empty()), (Some(value), texts.clone(), true));
     type_into(&again, &["a/b", "deep"], "[]");
     assert_eq!(again.read().expect("a value")["a/b"], json!({ "deep": [] }));
 
@@ -215,6 +215,6 @@ fn json_inside_a_form_that_cannot_be_read_is_there_again_beside_the_other_values
     let mut left = texts.clone();
     let newer = json!({ "a/b": { "deep": { "a": 1 } } });
     let newer = FieldDraft::new(&schema, &newer, &mut left);
-    assert_eq!(unread(&newer).iter().collect::<Vec<_>>(), [("/a~1b/deep", "[{}, ")]);
+    assert_eq!(unparsed(&newer).iter().collect::<Vec<_>>(), [("/a~1b/deep", "[{}, ")]);
     assert_eq!(left.iter().map(|(at, _)| at).collect::<Vec<_>>(), ["/other", "/rows/0/more"]);
 }
