@@ -119,7 +119,7 @@ impl Site {
         Self::with(database, Arc::new(SystemClock), http_options()).await
     }
 
-    async fn with(database: Database, clock: SharedClock, options: HttpOptions) -> Self {
+    async fn with(database: Database, clock: SharedClock, http: HttpOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (key, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
         let options = StoreOptions { readers: 2, row_keys: Some(key.row_keys()), ..database.options(clock.clone()) };
@@ -127,15 +127,8 @@ impl Site {
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let seals = Seals::new(trusted, HeadFile::at(folder.path().join("seal.head")));
-        let state = AppState::new(
-            store.clone(),
-            clock.clone(),
-            authenticator,
-            None,
-            options,
-            seals.clone(),
-            Outside::default(),
-        );
+        let state =
+            AppState::new(store.clone(), clock.clone(), authenticator, None, http, seals.clone(), Outside::default());
         Self {
             router: router(state, Router::new()),
             store,

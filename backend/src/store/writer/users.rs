@@ -1,7 +1,7 @@
 //! Users, and their credentials.
 
 use shared::access::{Act, Principal};
-use shared::id::{TokenId, Username};
+use shared::id::TokenId;
 use shared::log::{EventData, LoggedIn, LoginFailed, TokenCreated, TokenRevoked, UserChanged};
 
 use super::super::users::token;
