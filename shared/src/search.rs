@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "FoundOf{T}"))]
-pub struct Found<T> {
+pub struct SearchResults<T> {
     /// The hits, at most `limit` of them (default 50, at most 200); a search has no further pages.
     pub items: Vec<Hit<T>>,
     /// Whether there are more matches, of which only the newest were ranked.

@@ -15,7 +15,7 @@ use shared::error::{Code, Problem};
 use shared::id::{ReviewId, RunId};
 use shared::log::{Entry, EntryKind, ReviewAct};
 use shared::seal::{SealCheck, SealHead};
-use shared::search::Found;
+use shared::search::SearchResults;
 use tokio::time::timeout;
 
 use super::Caller;
@@ -56,7 +56,7 @@ async fn list(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result<J
     Ok(Json(AUDIT.page(page)))
 }
 
-async fn search(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result<Json<Found<Entry>>> {
+async fn search(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result<Json<SearchResults<Entry>>> {
     caller.may(Act::ReadAudit)?;
     query.limit = Some(limit(query.limit)?);
     check(&query)?;

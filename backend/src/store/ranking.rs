@@ -9,7 +9,7 @@ use shared::api::{AuditQuery, DEFAULT_LIMIT, MAX_LIMIT, ReviewQuery};
 use shared::inbox::ReviewOrder;
 use shared::log::Entry;
 use shared::review::Review;
-use shared::search::{Excerpt, Found, Hit, Mark};
+use shared::search::{Excerpt, Hit, Mark, SearchResults};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -35,7 +35,7 @@ const PROMPT: f64 = 2.0;
 
 impl Store {
     /// Returns the entries of the audit log that match and have the words, most relevant first.
-    pub async fn search_audit(&self, query: &AuditQuery) -> Result<Found<Entry>, Error> {
+    pub async fn search_audit(&self, query: &AuditQuery) -> Result<SearchResults<Entry>, Error> {
         let Some(words) = Words::of(query.q.as_deref()) else { return Ok(nothing()) };
         let mut page_of = AuditQuery { limit: Some(MAX_LIMIT), ..query.clone() };
         let (mut found, mut more) = (Vec::new(), true);
@@ -59,7 +59,11 @@ impl Store {
     }
 
     /// Returns the reviews that the viewer may see and that match and have the words, most relevant first.
-    pub async fn search_reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Found<Review>, Error> {
+    pub async fn search_reviews(
+        &self,
+        viewer: &Principal,
+        query: &ReviewQuery,
+    ) -> Result<SearchResults<Review>, Error> {
         let Some(words) = Words::of(query.q.as_deref()) else { return Ok(nothing()) };
         let mut page_of = ReviewQuery { limit: Some(MAX_LIMIT), order: Some(ReviewOrder::Newest), ..query.clone() };
         let (mut found, mut more) = (Vec::new(), true);
@@ -91,8 +95,8 @@ impl Store {
     }
 }
 
-fn nothing<T>() -> Found<T> {
-    Found { items: Vec::new(), at_least: false }
+fn nothing<T>() -> SearchResults<T> {
+    SearchResults { items: Vec::new(), at_least: false }
 }
 
 /// The texts of a match that are ranked, with their weights. Those that exceed a limit are left out: a match may have
@@ -144,7 +148,7 @@ async fn off_thread<T: Send + 'static>(
     limit: Option<u32>,
     more: bool,
     texts: impl Fn(&T) -> Texts + Send + 'static,
-) -> Result<Found<T>, Error> {
+) -> Result<SearchResults<T>, Error> {
     let permit = RANKING.acquire().await;
     let work = move || {
         let _permit = permit;
@@ -154,7 +158,13 @@ async fn off_thread<T: Send + 'static>(
 }
 
 /// Sorts matches by relevance. Equally relevant ones keep their order.
-fn ranked<T>(found: Vec<T>, words: &Words, limit: Option<u32>, more: bool, texts: impl Fn(&T) -> Texts) -> Found<T> {
+fn ranked<T>(
+    found: Vec<T>,
+    words: &Words,
+    limit: Option<u32>,
+    more: bool,
+    texts: impl Fn(&T) -> Texts,
+) -> SearchResults<T> {
     let mut hits: Vec<(f64, Hit<T>)> = Vec::with_capacity(found.len());
     for item in found {
         let mut parts: Vec<(f64, Excerpt)> = Vec::new();
@@ -174,7 +184,7 @@ fn ranked<T>(found: Vec<T>, words: &Words, limit: Option<u32>, more: bool, texts
     hits.sort_by(|one, other| other.0.total_cmp(&one.0));
     let limit = usize::try_from(limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT)).unwrap_or(usize::MAX);
     let at_least = more || hits.len() > limit;
-    Found { items: hits.into_iter().take(limit).map(|(_, hit)| hit).collect(), at_least }
+    SearchResults { items: hits.into_iter().take(limit).map(|(_, hit)| hit).collect(), at_least }
 }
 
 /// The part of a text that is ranked: ranking hundreds of values of megabytes each would block others.

@@ -6,7 +6,7 @@ use shared::api::{Page, ReviewQuery};
 use shared::error::Problem;
 use shared::inbox::{Facets, ReviewOrder};
 use shared::review::{Review, ReviewStatus};
-use shared::search::Found;
+use shared::search::SearchResults;
 
 use super::super::Caller;
 use super::super::api::{Api, OperationDoc};
@@ -50,7 +50,7 @@ async fn list(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<
     Ok(Json(list.page(caller.state.store.reviews(caller.principal(), &query).await?)))
 }
 
-async fn search(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<Json<Found<Review>>> {
+async fn search(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<Json<SearchResults<Review>>> {
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
     check_decider(&caller, &query)?;
