@@ -139,7 +139,7 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> BrowserResult<()> {
     wait_for_review(&browser.driver, &review).await;
     wait_for_text(&browser.driver, "Hello").await;
     assert_ne!(browser.driver.title().await?, "owned");
-    let item = browser.driver.find(By::Tag("main")).await?;
+    let item = browser.driver.find(By::Css("main.content")).await?;
     assert!(item.find_all(By::Css("script, img, iframe")).await?.is_empty(), "nothing of it became an element");
     for link in item.find_all(By::Css("a[href]")).await? {
         let address = link.attr("href").await?.unwrap_or_default();
