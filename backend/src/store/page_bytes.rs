@@ -48,11 +48,6 @@ impl PageBytes {
         Some(next).filter(|next| !next.is_empty())
     }
 
-    /// Whether the page takes rows of any size, since it has only this many.
-    pub fn takes_any(&self, rows: usize) -> bool {
-        self.is_page && rows == 1
-    }
-
     /// Whether the page takes this row, too. The page ends before the first row that it does not take.
     pub fn takes(&mut self, row: &impl Serialize) -> Result<bool, Error> {
         let is_first = self.bytes == 0;
