@@ -64,8 +64,7 @@ impl Store {
             visible_to(reviews, viewer)
         };
         let places: Vec<_> = found.into_iter().map(|decision| (decision.review, decision.place)).collect();
-        let (items, next) =
-            conn.page_of_reviews(&places, next, Vec::new(), PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
+        let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
         Ok(Page { items, next_cursor: next.map(|place| place.cursor(log).0) })
     }
 }

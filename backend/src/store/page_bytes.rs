@@ -8,7 +8,7 @@ use super::Error;
 /// The largest size of the rows of a page, encoded as JSON, in bytes. A page of only one row may be larger.
 pub(super) const MAX_PAGE_BYTES: usize = 4 << 20;
 /// The number of rows that are read first, when their size is not known yet.
-pub(super) const FIRST_READ: u32 = 16;
+const FIRST_READ: usize = 16;
 /// The number of rows that are read at once afterwards, since later rows can be much larger than earlier ones.
 const NEXT_READ: usize = 64;
 /// The number of log rows that are read at once. Each contains its review with all large values, even if other rows
@@ -27,7 +27,7 @@ pub(super) struct PageBytes {
 impl PageBytes {
     /// For a page that takes at least one row, so that reading from cursor to cursor always reaches the end.
     pub fn of_page(max: usize) -> Self {
-        Self { max, bytes: 0, to_read: FIRST_READ as usize, next_read: NEXT_READ, is_page: true }
+        Self { max, bytes: 0, to_read: FIRST_READ, next_read: NEXT_READ, is_page: true }
     }
 
     /// For a page of the log.

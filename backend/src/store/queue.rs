@@ -201,8 +201,7 @@ impl Store {
     ) -> Result<Page<Review>, Error> {
         let (places, next) = self.places_in::<P>(conn, viewer, query).await?;
         let see = |reviews| seen(reviews, viewer);
-        let (items, next) =
-            conn.page_of_reviews(&places, next, Vec::new(), PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
+        let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
         Ok(Page { items, next_cursor: next.map(P::encode) })
     }
 

@@ -73,8 +73,7 @@ pub(super) async fn page(
         }
     };
     let see = |reviews: Vec<Review>| visible_to(reviews, viewer);
-    let (items, next) =
-        conn.page_of_reviews(&places, next, Vec::new(), PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
+    let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
     Ok(Page { items, next_cursor: next.map(ListPlace::encode) })
 }
 

@@ -12,7 +12,7 @@ use shared::review::{Review, ReviewStatus};
 use super::blobs::Blobs;
 use super::cursor::ListPlace;
 use super::db::{Conn, Sql};
-use super::page_bytes::{FIRST_READ, MAX_PAGE_BYTES, PageBytes};
+use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::queue_place::QueuePosition;
 use super::stored_review::{select, visible_to};
 use super::visibility::sees_all;
@@ -77,38 +77,25 @@ impl Store {
         limit: u32,
         cursor: Option<&str>,
     ) -> Result<Option<Page<Review>>, Error> {
-        let place = ListPlace::of(cursor)?;
+        let mut sql = Sql::new("SELECT r.id, r.created_at FROM reviews r WHERE r.run_id = ").bind(run.0);
+        if let Some(status) = status {
+            sql = sql.push(" AND r.status = ").bind(status.as_str());
+        }
+        if let Some(place) = ListPlace::of(cursor)? {
+            sql = place.condition(sql, "r.created_at", "r.id");
+        }
         let viewer = viewer.clone();
-        let all = sees_all(&viewer);
-        let first_read = FIRST_READ.min(limit);
-        let of_run = move |mut sql: Sql, most: u32| {
-            sql = sql.push(" FROM reviews r WHERE r.run_id = ").bind(run.0);
-            if let Some(status) = status {
-                sql = sql.push(" AND r.status = ").bind(status.as_str());
-            }
-            if let Some(place) = place {
-                sql = place.condition(sql, "r.created_at", "r.id");
-            }
-            if all {
-                // A review without a flow belongs to a run that only carries it. So the row of the run need not be
-                // read: its key says whether it exists.
-                sql = sql.push(" AND r.flow IS NOT NULL AND EXISTS (SELECT 1 FROM runs WHERE id = r.run_id)");
-            }
-            // A run has few reviews: the sum keeps PostgreSQL from looking for them among all, in their order.
-            sql.push(" ORDER BY r.created_at + 0 DESC, r.id DESC LIMIT ").bind(most)
-        };
+        if sees_all(&viewer) {
+            // A review without a flow belongs to a run that only carries it. So the row of the run need not be read:
+            // its key says whether it exists.
+            sql = sql.push(" AND r.flow IS NOT NULL AND EXISTS (SELECT 1 FROM runs WHERE id = r.run_id)");
+        }
+        // A run has few reviews: the sum keeps PostgreSQL from looking for them among all, in their order.
+        let sql = sql.push(" ORDER BY r.created_at + 0 DESC, r.id DESC LIMIT ").bind(limit + 1);
         let read = move |mut conn: Conn| async move {
-            // Nearly every run has fewer reviews than are read at once, so that one statement reads them all.
-            let first = of_run(select().push(" FROM reviews r WHERE r.id IN (SELECT r.id"), first_read);
-            let first = first.push(") ORDER BY r.created_at DESC, r.id DESC");
-            let known = conn.found_reviews(first, &mut Blobs::default()).await?;
-            let (places, next) = if known.len() < first_read as usize {
-                (known.iter().map(|review| ListPlace { id: review.id.0, at: review.created_at.0 }).collect(), None)
-            } else {
-                conn.first_places(of_run(Sql::new("SELECT r.id, r.created_at"), limit + 1), limit).await?
-            };
+            let (places, next) = conn.first_places(sql, limit).await?;
             // For those who see all runs, a review of a run that exists suffices; its state need not be read.
-            let is_seen = all && !places.is_empty();
+            let is_seen = sees_all(&viewer) && !places.is_empty();
             if !is_seen && conn.visible_summary(&viewer, run).await?.is_none() {
                 return Ok(None);
             }
@@ -117,7 +104,7 @@ impl Store {
                 reviews.retain(|review| access(&viewer, Act::SeeReview(review)).is_allowed());
                 visible_to(reviews, &viewer)
             };
-            conn.page_of_reviews(&places, next, known, PageBytes::of_page(MAX_PAGE_BYTES), see).await.map(Some)
+            conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await.map(Some)
         };
         let page = self.inner.db.read_as_one(read).await?;
         Ok(page.map(|(items, next)| Page {
@@ -182,7 +169,7 @@ impl Store {
         let query = ReviewQuery { limit: Some(limit), order: Some(ReviewOrder::Urgency), ..ReviewQuery::default() };
         let (places, next) = self.places_in::<QueuePosition>(conn, viewer, &query).await?;
         let see = |reviews| queue::seen(reviews, viewer);
-        Ok(conn.page_of_reviews(&places, next, Vec::new(), PageBytes::of_list(max_bytes), see).await?.0)
+        Ok(conn.page_of_reviews(&places, next, PageBytes::of_list(max_bytes), see).await?.0)
     }
 
     /// Removes expired claims from reviews.

@@ -41,25 +41,20 @@ impl Conn {
     }
 
     /// Returns the reviews at these places that fit in a page, as `see` filters them, and the place of the next page.
-    /// `next` is the place after all of them. `known` are the reviews at the first places, as many as are read at once,
-    /// or none. Only the reviews of the page, and the last few that are read, are in memory.
+    /// `next` is the place after all of them. Only the reviews of the page, and the last few that are read, are in
+    /// memory.
     pub async fn page_of_reviews<P: Clone>(
         &mut self,
         places: &[(Uuid, P)],
         next: Option<P>,
-        known: Vec<Review>,
         mut bytes: PageBytes,
         see: impl Fn(Vec<Review>) -> Vec<Review>,
     ) -> Result<(Vec<Review>, Option<P>), Error> {
-        let (mut taken, mut left, mut known) = (Vec::new(), places, Some(known));
+        let (mut taken, mut left) = (Vec::new(), places);
         while let Some(next) = bytes.next(&mut left) {
-            let reviews = match known.take().filter(|known| !known.is_empty()) {
-                Some(known) => known,
-                None => self.reviews_in_order(&next.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await?,
-            };
-            for review in see(reviews) {
-                // The size of a lone review does not matter.
-                if places.len() > 1 && !bytes.takes(&review)? {
+            let ids: Vec<Uuid> = next.iter().map(|(id, _)| *id).collect();
+            for review in see(self.reviews_in_order(&ids).await?) {
+                if !bytes.takes(&review)? {
                     let last = taken.last().map(|last: &Review| last.id.0);
                     return Ok((
                         taken,
