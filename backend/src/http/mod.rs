@@ -53,7 +53,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn_with_state, map_request};
 use metrics_exporter_prometheus::PrometheusHandle;
 use shared::error::{Code, Problem};
 use tokio_util::sync::CancellationToken;
@@ -203,13 +203,14 @@ pub fn router(state: AppState, further: Router) -> Router {
         state.clone(),
     );
     api.with_state(state.clone())
+        .layer(compression::layer())
+        .layer(map_request(async |request| compression::limit_to_reads(request)))
         .merge(mcp)
         .method_not_allowed_fallback(async || Refused(Problem::new(Code::MethodNotAllowed)))
         .fallback_service(service_fn(move |request| assets::serve(console.clone(), request)))
         .merge(further)
         .layer(CatchPanicLayer::custom(middleware::panicked))
         .layer(from_fn_with_state(state, middleware::observe))
-        .layer(compression::layer())
 }
 
 fn api() -> Api {
