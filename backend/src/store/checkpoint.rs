@@ -20,7 +20,8 @@ struct WalCheckpoint(Arc<Inner>);
 impl CommitFollower for WalCheckpoint {
     type Error = DriverError;
     const TROUBLE: &'static str = "the write-ahead log could not be moved into the database";
-    const POLL: Duration = Duration::MAX;
+    /// Not every write of this process is signalled, for example those of the archiver and of the index of the log.
+    const POLL: Duration = Duration::from_secs(5);
     const GATHER: Duration = Duration::from_secs(1);
 
     /// PASSIVE does not block: pages that readers or the writer still need are left for the next time.
