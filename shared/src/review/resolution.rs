@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
-use super::{Review, ReviewKind, ReviewOption, ReviewStatus, Veto};
-use crate::decision::{Decision, Verdict, Via};
+use super::{Action, Review, ReviewKind, ReviewOption, ReviewStatus, Veto};
+use crate::decision::{ActionDecision, Decision, Verdict, Via};
 use crate::id::{TokenId, Username};
 use crate::time::Timestamp;
 
@@ -75,7 +75,11 @@ impl Outcome {
             (Self::Corrected, _) => "sent back",
             (Self::Stopped, Clarification | Edit | Escalation | Checkpoint | Handoff) => "stopped",
             (Self::Stopped, _) => "rejected",
-            (Self::Decided, _) => "decided",
+            (Self::Decided, _) => match review.decided_calls_alike() {
+                Some(true) => "approved",
+                Some(false) => "rejected",
+                None => "decided",
+            },
             (Self::Expired, _) => "expired",
             (Self::Withdrawn, _) => "withdrawn",
         }
@@ -83,6 +87,19 @@ impl Outcome {
 }
 
 impl Review {
+    /// Whether people approved all calls (`true`), or rejected all. `None` if neither, or if no person decided.
+    fn decided_calls_alike(&self) -> Option<bool> {
+        let decision = self.resolution.as_ref()?.decision.as_deref()?;
+        let Verdict::Actions { decisions, .. } = &decision.verdict else { return None };
+        let approves = |action: &Action| match decisions.get(&action.id)? {
+            ActionDecision::Approve { .. } | ActionDecision::Edit { .. } => Some(true),
+            ActionDecision::Reject { .. } => Some(false),
+            ActionDecision::Respond { .. } | ActionDecision::Choose { .. } => None,
+        };
+        let (first, rest) = self.actions.split_first()?;
+        approves(first).filter(|first| rest.iter().all(|action| approves(action) == Some(*first)))
+    }
+
     /// Returns the chosen alternative, if any.
     pub fn chosen_alternative(&self) -> Option<&ReviewOption> {
         let Verdict::Choose { option, .. } = &self.resolution.as_ref()?.decision.as_ref()?.verdict else { return None };
