@@ -37,7 +37,7 @@ pub fn write(profile: &str) -> Result<()> {
     transform(options).map_err(|error| anyhow!("cutting {} into parts: {error:#}", compiled.display()))?;
     let mut bindgen = Bindgen::new();
     bindgen.input_path(&first).out_name(NAME).typescript(false).keep_lld_exports(true);
-    // The page starts the program without saying where it is.
+    // The module itself names the program, in case it is started without it.
     bindgen.omit_default_module_path(false);
     bindgen
         .web(true)
